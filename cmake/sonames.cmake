@@ -1,0 +1,25 @@
+# libnpu_core.so (private) and CANN's public library names over it.
+get_property(core_objects GLOBAL PROPERTY CORE_OBJECTS)
+set(core_object_files "")
+foreach(object ${core_objects})
+  list(APPEND core_object_files $<TARGET_OBJECTS:${object}>)
+endforeach()
+
+add_library(npu_core SHARED ${core_object_files})
+target_link_libraries(npu_core PRIVATE Threads::Threads m)
+target_link_options(npu_core PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/sonames/npu_core.map -Wl,-z,defs -Wl,-z,nodelete)
+add_dependencies(npu_core public_interface)
+set_target_properties(npu_core PROPERTIES LINKER_LANGUAGE C BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN"
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib64)
+
+function(add_soname name)
+  add_library(${name} SHARED ${CMAKE_BINARY_DIR}/sonames/${name}.S)
+  add_dependencies(${name} public_interface)
+  target_link_libraries(${name} PRIVATE npu_core)
+  target_link_options(${name} PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/sonames/${name}.map)
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN"
+                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib64)
+endfunction()
+add_soname(ascendcl)
+add_soname(nnopbase)
+add_soname(opapi)

@@ -1,0 +1,36 @@
+/* What differs between instruction sets: the vector width and the names of the tables.
+ *
+ * Compiled with -DISA=baseline|avx2|avx512|neon. Vector types wider than the machine's are catastrophically slow, so every
+ * tile size derives from VECTOR_BYTES. */
+#ifndef KERNELS_ISA_H
+#define KERNELS_ISA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef ISA
+#error "compile kernels with -DISA=<name>"
+#endif
+
+#define ISA_PASTE_(a, b) a##_##b
+#define ISA_PASTE(a, b) ISA_PASTE_(a, b)
+/* const struct gemm_kernels KERNEL_TABLE(gemm_kernels) = {...} */
+#define KERNEL_TABLE(name) ISA_PASTE(name, ISA)
+
+#if defined(__AVX512F__)
+enum { VECTOR_BYTES = 64 };
+#define VECTOR_SIZE 64
+#elif defined(__AVX2__)
+enum { VECTOR_BYTES = 32 };
+#define VECTOR_SIZE 32
+#else
+enum { VECTOR_BYTES = 16 };
+#define VECTOR_SIZE 16
+#endif
+
+typedef float vector_f32 __attribute__((vector_size(VECTOR_SIZE), aligned(4), may_alias));
+typedef double vector_f64 __attribute__((vector_size(VECTOR_SIZE), aligned(8), may_alias));
+typedef int32_t vector_i32 __attribute__((vector_size(VECTOR_SIZE), aligned(4), may_alias));
+enum { LANES_F32 = VECTOR_BYTES / 4, LANES_F64 = VECTOR_BYTES / 8 };
+
+#endif

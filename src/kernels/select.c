@@ -1,0 +1,57 @@
+/* Chooses the kernel set of this CPU, once. Compiled once, for the baseline. See kernels.h. */
+#include "kernels/kernels.h"
+
+#include <string.h>
+
+#define KERNEL_SET_(isa_name) kernel_set_##isa_name
+#define DECLARE_ISA(isa_name) extern const struct kernel_set KERNEL_SET_(isa_name);
+KERNEL_ISA_LIST(DECLARE_ISA)
+
+/* Worst first. KERNEL_ISA_LIST comes from the build: the sets that were compiled for this machine's architecture. */
+#define ISA_ENTRY(isa_name) &KERNEL_SET_(isa_name),
+static const struct kernel_set *const sets[] = {KERNEL_ISA_LIST(ISA_ENTRY)};
+enum { SETS = sizeof sets / sizeof sets[0] };
+
+const struct kernel_set *kernels;
+
+const struct kernel_set *kernel_set_at(int i) { return i >= 0 && i < (int)SETS ? sets[i] : NULL; }
+
+const struct kernel_set *kernel_set_find(const char *isa)
+{
+    for (int i = 0; i < (int)SETS; ++i)
+        if (strcmp(sets[i]->isa, isa) == 0)
+            return sets[i];
+    return NULL;
+}
+
+int kernel_set_runnable(const char *isa)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (strcmp(isa, "avx2") == 0)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+               __builtin_cpu_supports("bmi2");
+    if (strcmp(isa, "avx512") == 0)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("avx512cd") && kernel_set_runnable("avx2");
+#endif
+    return kernel_set_find(isa) != NULL;
+}
+
+int kernels_select(const char *isa)
+{
+    if (isa && isa[0] != '\0') {
+        const struct kernel_set *const named = kernel_set_find(isa);
+        if (!named || !kernel_set_runnable(isa))
+            return -1;
+        kernels = named;
+        return 0;
+    }
+    for (int i = (int)SETS - 1; i >= 0; --i)
+        if (kernel_set_runnable(sets[i]->isa)) {
+            kernels = sets[i];
+            return 0;
+        }
+    return -1;
+}

@@ -1,0 +1,46 @@
+/* Streams: ordered queues, each with one device thread.
+ *
+ * One producer lock a stream (many host threads may launch), one consumer at a time. A task runs inline in the caller when it
+ * is small and the stream is idle: idle means tail == head, read under the producer lock, and head is stored only after a
+ * task's work ended. See docs/threads.md. */
+#ifndef RUNTIME_STREAM_H
+#define RUNTIME_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/task.h"
+
+struct stream; /* aclrtStream points at one */
+
+int stream_create(int device, int priority, uint32_t flags, struct stream **stream);
+/* Waits for queued work unless `force`, then ends the thread. The handle is dead afterwards. */
+int stream_destroy(struct stream *stream, bool force);
+
+/* Checks a handle that came from outside (NULL = the current context's default stream; needs a current device).
+ * A destroyed or foreign pointer is refused with a text, not followed. */
+int stream_resolve(void *handle, struct stream **stream);
+
+/* The hot path: copies the task into the ring, or runs it here (see above). */
+int stream_launch(struct stream *stream, const struct task *task);
+
+/* Waits until everything launched so far has run; reports and clears the first failure of the stream.
+ * timeout_ms < 0: for ever. */
+int stream_synchronize(struct stream *stream, int64_t timeout_ms);
+/* Has everything launched so far run? Doesn't report failures. */
+bool stream_is_idle(struct stream *stream);
+int stream_device(const struct stream *stream);
+int stream_priority(const struct stream *stream);
+
+/* Called from a task's run: does the current thread execute a task of a stream? (Waiting for it then would never end.) */
+struct stream *stream_current_executor(void);
+
+/* The memory at [data, data + bytes) is dead for work launched later. Information for the graph engine's window: it rides in
+ * stream order and costs nothing while no window is open. */
+void stream_mark_free(struct stream *stream, void *data, uint64_t bytes);
+
+/* All streams of a device (-1: of all devices), for synchronise-device and for the end of the process. */
+int stream_synchronize_device(int device, int64_t timeout_ms);
+void stream_forget_after_fork(void);
+
+#endif

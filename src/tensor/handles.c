@@ -1,0 +1,92 @@
+/* The public create and destroy functions of tensors, scalars, arrays and lists. See tensor.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "aclnn/aclnn_base.h"
+#include "base/error.h"
+#include "tensor/tensor.h"
+
+/* Freed tensors of this thread, for the next create: a launch makes and destroys three of them. Bounded, so that a thread that
+ * only destroys doesn't collect them all. */
+enum { FREE_TENSORS = 64 };
+static _Thread_local struct { struct aclTensor *first; int count; } free_tensors;
+
+static struct aclTensor *tensor_take(void)
+{
+    struct aclTensor *const t = free_tensors.first;
+    if (__builtin_expect(t != NULL, 1)) {
+        free_tensors.first = t->next;
+        --free_tensors.count;
+        return t;
+    }
+    return malloc(sizeof *t);
+}
+
+static int tensor_fill(struct aclTensor *t, const int64_t *dims, uint64_t ndim, const int64_t *strides)
+{
+    struct view *const v = &t->view;
+    int64_t count = 1;
+    bool contiguous = true;
+    v->ndim = (uint8_t)ndim;
+    for (int i = (int)ndim - 1; i >= 0; --i) {
+        if (dims[i] < 0)
+            FAIL(ACLNN_ERROR_PARAM, "viewDims[%d] is %lld; sizes are >= 0", i, (long long)dims[i]);
+        v->sizes[i] = dims[i];
+        v->strides[i] = strides ? strides[i] : count;
+        contiguous &= dims[i] == 1 || v->strides[i] == count;
+        if (__builtin_mul_overflow(count, dims[i], &count))
+            FAIL(ACLNN_ERROR_PARAM, "the number of elements of the view exceeds 64 bits");
+    }
+    v->count = count;
+    v->contiguous = contiguous || count == 0;
+    return 0;
+}
+
+aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t *stride,
+                           int64_t offset, aclFormat format, const int64_t *storageDims, uint64_t storageDimsNum,
+                           void *tensorDataAddr)
+{
+    if (viewDimsNum > TENSOR_MAX_DIMS || storageDimsNum > TENSOR_MAX_DIMS) {
+        error_set(ACLNN_ERROR_PARAM, __func__, "%llu view and %llu storage dimensions; at most %d are allowed",
+                  (unsigned long long)viewDimsNum, (unsigned long long)storageDimsNum, TENSOR_MAX_DIMS);
+        return NULL;
+    }
+    if ((!viewDims && viewDimsNum) || (!storageDims && storageDimsNum)) {
+        error_set(ACLNN_ERROR_NULLPTR, __func__, "viewDims or storageDims is null");
+        return NULL;
+    }
+    struct aclTensor *const t = tensor_take();
+    if (!t) {
+        error_set(ERROR_BAD_ALLOC, __func__, "out of host memory");
+        return NULL;
+    }
+    if (tensor_fill(t, viewDims, viewDimsNum, stride) != 0) {
+        aclDestroyTensor(t);
+        return NULL;
+    }
+    t->acl_dtype = (int32_t)dataType;
+    t->view.dtype = (uint8_t)dtype_from_acl((int32_t)dataType);
+    t->storage = tensorDataAddr;
+    t->offset = offset;
+    t->view.data = t->storage ? t->storage + offset * (int64_t)dtype_bytes((enum dtype)t->view.dtype) : NULL;
+    t->format = (int32_t)format;
+    t->storage_ndim = (uint8_t)storageDimsNum;
+    for (uint64_t i = 0; i < storageDimsNum; ++i)
+        t->storage_sizes[i] = storageDims[i];
+    return t;
+}
+
+aclnnStatus aclDestroyTensor(const aclTensor *tensor)
+{
+    struct aclTensor *const t = (struct aclTensor *)(uintptr_t)tensor;
+    if (!t)
+        return 0;
+    if (free_tensors.count >= FREE_TENSORS) {
+        free(t);
+        return 0;
+    }
+    t->next = free_tensors.first;
+    free_tensors.first = t;
+    ++free_tensors.count;
+    return 0;
+}

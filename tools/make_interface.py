@@ -1,0 +1,149 @@
+"""Writes what the build derives from the operator tables: aclnnop headers, the core's name prefixes, the soname jumps.
+
+Inputs: src/aclnn/operators.def (implemented operators), src/aclnn/prototypes.tsv (C arguments of each, from CANN's public
+operator documents), src/sonames/<library>.txt (one exported symbol a line; '@operators' stands for all operator pairs).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import subprocess
+from pathlib import Path
+
+LIBRARIES = ("ascendcl", "nnopbase", "opapi")
+HEADER = """/* {title}: made by the build from src/aclnn/prototypes.tsv. Phase 1 (GetWorkspaceSize) checks and plans, phase 2 launches on
+ * a stream. Returns 0, or 161001 (a parameter is null), 161002 (invalid), 561xxx (internal); aclGetRecentErrMsg has the words.
+ * Serves: {serves} */
+"""
+PHASE_2 = "void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream"
+
+
+def implemented_operators(source: Path, compiler: str) -> list[str]:
+    """Names from operators.def, in order, without the aclnn prefix."""
+    text = subprocess.run(
+        [compiler, "-E", "-P", "-x", "c", "-DOPERATOR(name)=@name@", f"-I{source / 'src'}", str(source / "src/aclnn/operators.def")],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    names = re.findall(r"@\s*(\w+)\s*@", text)
+    duplicates = {name for name in names if names.count(name) > 1}
+    if duplicates:
+        raise SystemExit(f"operators.def lists twice: {sorted(duplicates)}")
+    return names
+
+
+def read_prototypes(path: Path) -> dict[str, tuple[str, str]]:
+    """Operator name without prefix -> (arguments of phase 1, ATen schemas served)."""
+    with path.open(newline="") as file:
+        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return {row[0].removeprefix("aclnn"): (row[1], row[2]) for row in rows if row and row[0].startswith("aclnn")}
+
+
+def header_name(operator: str) -> str:
+    """aclnnInplaceAdd and aclnnAdd share aclnn_add.h, as upstream's do."""
+    base = operator.removeprefix("Inplace")
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", base).lower()
+    return f"aclnn_{snake}.h"
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Keeps the time stamp of unchanged files, so that nothing compiles again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def write_headers(operators: list[str], prototypes: dict[str, tuple[str, str]], folder: Path) -> None:
+    """One header for each operator and its in-place twin."""
+    files: dict[str, list[str]] = {}
+    for operator in operators:
+        if operator not in prototypes:
+            raise SystemExit(f"operators.def: aclnn{operator} isn't in prototypes.tsv")
+        files.setdefault(header_name(operator), []).append(operator)
+    for stale in folder.glob("aclnn_*.h"):
+        if stale.name not in files:
+            stale.unlink()
+    for name, members in files.items():
+        guard = "ACLNNOP_" + name.upper().replace(".", "_")
+        serves = "; ".join(prototypes[member][1] for member in members) or "-"
+        lines = [HEADER.format(title=name, serves=serves), f"#ifndef {guard}\n#define {guard}\n"]
+        lines.append('#include "aclnn/aclnn_base.h"\n\n#ifdef __cplusplus\nextern "C" {\n#endif\n')
+        for member in members:
+            arguments = prototypes[member][0]
+            lines.append(
+                f"aclnnStatus aclnn{member}GetWorkspaceSize({arguments},\n"
+                f"    uint64_t *workspaceSize, aclOpExecutor **executor);\n"
+                f"aclnnStatus aclnn{member}({PHASE_2});\n"
+            )
+        lines.append("#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
+        write_if_changed(folder / name, "\n".join(lines))
+    umbrella = "/* Every operator header, for the core's own sources and for tests. */\n"
+    umbrella += "".join(f'#include "aclnnop/{name}"\n' for name in sorted(files))
+    write_if_changed(folder / "all_operators.h", umbrella)
+
+
+def library_symbols(source: Path, library: str, operators: list[str]) -> list[str]:
+    """The exported names of one soname."""
+    symbols: list[str] = []
+    for line in (source / "src/sonames" / f"{library}.txt").read_text().splitlines():
+        line = line.split("#")[0].strip()
+        if line == "@operators":
+            symbols += [f"aclnn{name}{suffix}" for name in operators for suffix in ("GetWorkspaceSize", "")]
+        elif line:
+            symbols.append(line)
+    return symbols
+
+
+def jumps(symbols: list[str], architecture_comment: str) -> str:
+    """Assembler that exports each name as a jump to the core's prefixed one."""
+    lines = [f"/* {architecture_comment} */", ".text"]
+    for symbol in symbols:
+        lines += [
+            f".globl {symbol}",
+            f".type {symbol}, %function",
+            ".p2align 4",
+            f"{symbol}:",
+            "#if defined(__x86_64__)",
+            f"    jmp *core_{symbol}@GOTPCREL(%rip)",
+            "#else",
+            f"    adrp x16, :got:core_{symbol}",
+            f"    ldr x16, [x16, :got_lo12:core_{symbol}]",
+            "    br x16",
+            "#endif",
+            f".size {symbol}, . - {symbol}",
+        ]
+    lines.append('.section .note.GNU-stack,"",%progbits')
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Entry point of the build step."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--cc", default="cc")
+    options = parser.parse_args()
+
+    operators = implemented_operators(options.source, options.cc)
+    prototypes = read_prototypes(options.source / "src/aclnn/prototypes.tsv")
+    write_headers(operators, prototypes, options.output / "include/aclnnop")
+
+    everything: list[str] = []
+    for library in LIBRARIES:
+        symbols = library_symbols(options.source, library, operators)
+        everything += symbols
+        write_if_changed(options.output / f"sonames/{library}.S", jumps(symbols, f"lib{library}.so: jumps into libnpu_core.so"))
+        exported = "".join(f"    {symbol};\n" for symbol in symbols)
+        write_if_changed(options.output / f"sonames/{library}.map", f"{{\n  global:\n{exported}  local: *;\n}};\n")
+    unique = sorted(set(everything))
+    defines = "".join(f"#define {symbol} core_{symbol}\n" for symbol in unique)
+    write_if_changed(options.output / "public_names.h", "/* Public names carry a prefix inside the core. */\n" + defines)
+    core = "".join(f"    core_{symbol};\n" for symbol in unique)
+    write_if_changed(options.output / "sonames/npu_core.map", f"{{\n  global:\n{core}    npu_core_*;\n  local: *;\n}};\n")
+
+
+if __name__ == "__main__":
+    main()
