@@ -14,6 +14,10 @@ function(walled_sources target folder)
   cmake_parse_arguments(WALL "" "" "SEES" ${ARGN})
   make_wall(${folder} ${WALL_SEES})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.c)
+  if(NOT sources) # a folder whose first file is still to come
+    file(WRITE ${CMAKE_BINARY_DIR}/empty_${folder}.c "typedef int nothing_here;\n")
+    set(sources ${CMAKE_BINARY_DIR}/empty_${folder}.c)
+  endif()
   target_sources(${target} PRIVATE ${sources})
   target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR}/walls/${folder} ${CMAKE_SOURCE_DIR}/include
                              ${CMAKE_BINARY_DIR}/include)

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/thread.h"
+
 enum { TEXT_BYTES = 2048 };
 
 /* Made on a thread's first error, so that the library's static TLS stays small enough for dlopen. */
@@ -14,13 +17,23 @@ struct error_slot {
     char given[TEXT_BYTES]; /* what the caller was handed last */
 };
 
+static void free_slot(void);
 static _Thread_local struct error_slot *slot;
 static _Thread_local int last_code;
+static _Thread_local struct thread_cleanup slot_cleanup = {.run = free_slot};
+
+static void free_slot(void)
+{
+    free(slot);
+    slot = NULL;
+}
 
 static struct error_slot *slot_get(void)
 {
-    if (!slot)
+    if (!slot) {
         slot = calloc(1, sizeof *slot);
+        thread_at_exit(&slot_cleanup);
+    }
     return slot;
 }
 
@@ -37,6 +50,7 @@ int error_set(int code, const char *function, const char *format, ...)
     va_start(arguments, format);
     used += vsnprintf(s->text + used, (size_t)(TEXT_BYTES - used), format, arguments);
     va_end(arguments);
+    LOG_ERROR("%d %s", code, s->text);
     if (older[0] && used < TEXT_BYTES - 2)
         snprintf(s->text + used, (size_t)(TEXT_BYTES - used), "\n%s", older);
     return code;

@@ -4,12 +4,25 @@
 
 #include "aclnn/aclnn_base.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "tensor/tensor.h"
 
 /* Freed tensors of this thread, for the next create: a launch makes and destroys three of them. Bounded, so that a thread that
  * only destroys doesn't collect them all. */
 enum { FREE_TENSORS = 64 };
+static void drop_free_tensors(void);
 static _Thread_local struct { struct aclTensor *first; int count; } free_tensors;
+static _Thread_local struct thread_cleanup free_tensors_cleanup = {.run = drop_free_tensors};
+
+static void drop_free_tensors(void)
+{
+    while (free_tensors.first) {
+        struct aclTensor *const t = free_tensors.first;
+        free_tensors.first = t->next;
+        free(t);
+    }
+    free_tensors.count = 0;
+}
 
 static struct aclTensor *tensor_take(void)
 {
@@ -85,6 +98,7 @@ aclnnStatus aclDestroyTensor(const aclTensor *tensor)
         free(t);
         return 0;
     }
+    thread_at_exit(&free_tensors_cleanup);
     t->next = free_tensors.first;
     free_tensors.first = t;
     ++free_tensors.count;
