@@ -1,0 +1,188 @@
+"""What the Makefile's targets do. Standard library only: every tool comes from the environments of tools/environment.py.
+
+Each step is printed with its command before it runs and with its time after it; the first that fails ends the run with its exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import environment
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+SANITIZED = {"address+undefined": BUILD / "c-address", "thread": BUILD / "c-thread"}
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": "detect_stack_use_after_return=0:abort_on_error=0:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+}
+
+
+def run(*command: str | Path, **variables: str) -> None:
+    """Runs one step in the project's folder; a failure ends the whole run."""
+    words = [str(word) for word in command]
+    shown = [word.replace(f"{ROOT}/", "") for word in words]
+    print(f"== {shlex.join(shown)}", flush=True)
+    begun = time.monotonic()
+    code = subprocess.run(words, cwd=ROOT, env={**os.environ, **variables}).returncode
+    print(f"== {time.monotonic() - begun:.0f} s", flush=True)
+    if code != 0:
+        print(f"failed with exit code {code}: {shlex.join(shown)}", file=sys.stderr)
+        raise SystemExit(code if code > 0 else 1)
+
+
+def tool(name: str) -> str:
+    """Path of a program of the build environment."""
+    return str(environment.ensure("build").parent / name)
+
+
+def public_version(version: str) -> Path:
+    """The build folder of a torch version."""
+    return BUILD / f"torch-{version}"
+
+
+def build_c(folder: Path, *options: str, targets: tuple[str, ...] = ()) -> None:
+    """Configures (once) and builds the C project in a folder of its own."""
+    if not (folder / "build.ninja").exists():
+        run(tool("cmake"), "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", "-B", folder, "-S", ROOT, *options)
+    run(tool("ninja"), "-C", folder, "--quiet", *targets)
+
+
+def test_c(everything: bool) -> None:
+    """C tests: all under address and undefined-behaviour sanitizers, those of streams, events and threads under the thread sanitizer."""
+    slow = [] if everything else ["-LE", "slow"]
+    for sanitizer, folder in SANITIZED.items():
+        build_c(folder, f"-DSOFTNPU_SANITIZE={sanitizer}")
+        chosen = ["-R", "stream|event|pool|thread"] if sanitizer == "thread" else []
+        run(tool("ctest"), "--test-dir", folder, "--output-on-failure", "--no-tests=error", *chosen, *slow, **SANITIZER_OPTIONS)
+
+
+def build_bridge(version: str) -> Path:
+    """Builds C libraries, bridge and package folder for one torch version; returns the launcher that runs Python with it."""
+    python = environment.ensure(version)
+    run(python, "setup.py", "--quiet", "in_tree")
+    return public_version(version) / "run"
+
+
+def python_folders(everything: bool) -> list[str]:
+    """Arguments of pytest that choose tests."""
+    return [] if everything else ["-m", "not slow"]
+
+
+def command_build(arguments: argparse.Namespace) -> None:
+    """Build everything; build/torch-<version>/run is then Python with the package."""
+    for version in environment.torch_versions(arguments.torch):
+        print(f"built: {build_bridge(version)}")
+
+
+def command_train(arguments: argparse.Namespace) -> None:
+    """Train the CIFAR-10 network on npu (ARGS go to examples/train_npu.py)."""
+    for version in environment.torch_versions(arguments.torch):
+        run(build_bridge(version), "examples/train_npu.py", *arguments.rest)
+
+
+def test(arguments: argparse.Namespace, everything: bool) -> None:
+    """C tests, then for each torch version the Python tests, then the wall tests."""
+    test_c(everything)
+    versions = environment.torch_versions(arguments.torch)
+    for version in versions:
+        run(build_bridge(version), "-m", "pytest", "tests/torch", *python_folders(everything), *arguments.rest)
+    run(public_version(versions[0]) / "run", "-m", "pytest", "tests/walls", *python_folders(everything))
+
+
+def command_test(arguments: argparse.Namespace) -> None:
+    """What CI runs, in a fixed time."""
+    test(arguments, everything=False)
+
+
+def command_test_all(arguments: argparse.Namespace) -> None:
+    """Every test, the slow ones too."""
+    test(arguments, everything=True)
+
+
+def run_scripts(arguments: argparse.Namespace, folder: str, pattern: str) -> None:
+    """Runs each script of a folder with the package of each chosen torch version."""
+    scripts = sorted((ROOT / folder).glob(pattern))
+    if not scripts:
+        raise SystemExit(f"{folder}/{pattern}: no script there")
+    for version in environment.torch_versions(arguments.torch):
+        launcher = build_bridge(version)
+        for script in scripts:
+            run(launcher, script, *arguments.rest)
+
+
+def command_bench(arguments: argparse.Namespace) -> None:
+    """Run every script of bench/."""
+    run_scripts(arguments, "bench", "[!_]*.py")
+
+
+def command_fuzz(arguments: argparse.Namespace) -> None:
+    """Run the random comparisons against the CPU (tests/fuzz)."""
+    run_scripts(arguments, "tests/fuzz", "fuzz_*.py")
+
+
+def command_soak(arguments: argparse.Namespace) -> None:
+    """Run the long leak and endurance checks (tests/soak)."""
+    run_scripts(arguments, "tests/soak", "soak_*.py")
+
+
+def tracked(*patterns: str) -> list[str]:
+    """Files under version control that match git patterns."""
+    listed = subprocess.run(["git", "ls-files", "--", *patterns], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [name for name in listed.splitlines() if (ROOT / name).is_file()]
+
+
+def command_format(arguments: argparse.Namespace) -> None:
+    """Format C, C++ and Python sources in place."""
+    run(tool("clang-format"), "-i", *tracked("*.c", "*.h", "*.cpp"))
+    run(tool("ruff"), "format", "--quiet", ".")
+    run(tool("ruff"), "check", "--quiet", "--fix", ".")
+
+
+def command_lint(arguments: argparse.Namespace) -> None:
+    """clang-format, clang-tidy, ruff, mypy."""
+    run(tool("clang-format"), "--dry-run", "--Werror", *tracked("*.c", "*.h", "*.cpp"))
+    run(tool("ruff"), "check", ".")
+    run(tool("mypy"))
+    folder = BUILD / "c-lint"
+    run(tool("cmake"), "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-B", folder, "-S", ROOT)
+    run(tool("ninja"), "-C", folder, "--quiet", "public_interface")
+    run(sys.executable, "tools/tidy.py", "--clang-tidy", tool("clang-tidy"), "--build", folder)
+    print("lint: 0 findings")
+
+
+def command_clean(arguments: argparse.Namespace) -> None:
+    """Remove build folders; environments stay in the user's cache."""
+    for folder in [BUILD, *ROOT.glob("build-*"), ROOT / "dist"]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> None:
+    """Command line: one target."""
+    commands = {name[8:].replace("_", "-"): function for name, function in globals().items() if name.startswith("command_")}
+    lines = [f"  make {name:<9} {(function.__doc__ or '').splitlines()[0]}" for name, function in commands.items()]
+    parser = argparse.ArgumentParser(
+        prog="make",
+        usage='make TARGET [TORCH=2.14.1|2.13.0|all] [ARGS="..."]',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="\n".join(lines),
+    )
+    parser.add_argument("target", choices=commands, help=argparse.SUPPRESS)
+    parser.add_argument("--torch", default=environment.DEFAULT_TORCH, help=argparse.SUPPRESS)
+    words = sys.argv[1:]
+    cut = words.index("--") if "--" in words else len(words)
+    arguments = parser.parse_args(words[:cut])
+    arguments.rest = words[cut + 1 :]
+    commands[arguments.target](arguments)
+
+
+if __name__ == "__main__":
+    main()
