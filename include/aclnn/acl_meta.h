@@ -32,8 +32,8 @@ aclIntArray *aclCreateIntArray(const int64_t *value, uint64_t size);
 aclFloatArray *aclCreateFloatArray(const float *value, uint64_t size);
 aclBoolArray *aclCreateBoolArray(const bool *value, uint64_t size);
 /* The list owns what it lists: destroying it destroys them. */
-aclTensorList *aclCreateTensorList(const aclTensor *const *value, uint64_t size);
-aclScalarList *aclCreateScalarList(const aclScalar *const *value, uint64_t size);
+aclTensorList *aclCreateTensorList(aclTensor *const *value, uint64_t size);
+aclScalarList *aclCreateScalarList(aclScalar *const *value, uint64_t size);
 
 aclnnStatus aclDestroyTensor(const aclTensor *tensor);
 aclnnStatus aclDestroyScalar(const aclScalar *scalar);

@@ -24,7 +24,7 @@ struct aclOpExecutor; /* the public name of a plan */
 typedef int (*plan_run_fn)(struct plan *plan); /* 0, or a code after error_set */
 
 struct plan {
-    struct task task;        /* for a small plan this is everything that runs */
+    struct task task;        /* a small plan: everything that runs (set all fields but operator_id); a large one: flags only */
     plan_run_fn run;         /* for a large plan */
     uint16_t operator_id;
     uint8_t small;
@@ -75,6 +75,9 @@ int plan_launch(enum operator_id id, void *workspace, uint64_t workspace_size, s
 void plan_release(struct plan *plan);
 
 const char *operator_name(enum operator_id id); /* "aclnnAdd" */
+
+/* The class of small plans' tasks: out, a, b (NULL when absent) are contiguous, `count` elements of `dtype` each. */
+extern const struct task_class plan_small_class;
 
 /* TRY inside a phase 1: abandons the plan on failure. */
 #define PLAN_TRY(plan, call)              \

@@ -104,3 +104,97 @@ aclnnStatus aclDestroyTensor(const aclTensor *tensor)
     ++free_tensors.count;
     return 0;
 }
+
+aclScalar *aclCreateScalar(void *value, aclDataType dataType)
+{
+    const enum dtype dtype = dtype_from_acl((int32_t)dataType);
+    struct aclScalar *s;
+    if (!value || dtype == DTYPE_NONE) {
+        error_set(value ? ACLNN_ERROR_PARAM : ACLNN_ERROR_NULLPTR, __func__, "value is %p, dataType is %d", value, (int)dataType);
+        return NULL;
+    }
+    if (!(s = malloc(sizeof *s))) {
+        error_set(ERROR_BAD_ALLOC, __func__, "out of host memory");
+        return NULL;
+    }
+    s->dtype = dtype;
+    scalar_read(s, value);
+    return s;
+}
+
+aclnnStatus aclDestroyScalar(const aclScalar *scalar)
+{
+    free((void *)(uintptr_t)scalar);
+    return 0;
+}
+
+/* The five arrays differ in their element only. */
+#define ARRAY_FUNCTIONS(Name, element, parameter)                                                                     \
+    acl##Name *aclCreate##Name(element *value, uint64_t size)                                                   \
+    {                                                                                                                 \
+        struct acl##Name *array;                                                                                      \
+        if (size > 0 && !value) {                                                                                     \
+            error_set(ACLNN_ERROR_NULLPTR, __func__, "value is null, size is %llu", (unsigned long long)size);        \
+            return NULL;                                                                                              \
+        }                                                                                                             \
+        array = size < (UINT64_MAX / 2) / sizeof(element) ? malloc(sizeof *array + size * sizeof(element)) : NULL;    \
+        if (!array) {                                                                                                 \
+            error_set(ERROR_BAD_ALLOC, __func__, "no host memory for %llu values", (unsigned long long)size);         \
+            return NULL;                                                                                              \
+        }                                                                                                             \
+        array->count = size;                                                                                          \
+        if (size > 0)                                                                                                 \
+            memcpy(array->parameter, value, size * sizeof(element));                                                  \
+        return array;                                                                                                 \
+    }
+
+ARRAY_FUNCTIONS(IntArray, const int64_t, values)
+ARRAY_FUNCTIONS(FloatArray, const float, values)
+ARRAY_FUNCTIONS(BoolArray, const bool, values)
+ARRAY_FUNCTIONS(TensorList, aclTensor *const, tensors)
+ARRAY_FUNCTIONS(ScalarList, aclScalar *const, scalars)
+
+#define DESTROY_ARRAY(Name)                               \
+    aclnnStatus aclDestroy##Name(const acl##Name *array)  \
+    {                                                     \
+        free((void *)(uintptr_t)array);                   \
+        return 0;                                         \
+    }
+DESTROY_ARRAY(IntArray)
+DESTROY_ARRAY(FloatArray)
+DESTROY_ARRAY(BoolArray)
+
+aclnnStatus aclDestroyTensorList(const aclTensorList *array)
+{
+    for (uint64_t i = 0; array && i < array->count; ++i)
+        aclDestroyTensor(array->tensors[i]);
+    free((void *)(uintptr_t)array);
+    return 0;
+}
+
+aclnnStatus aclDestroyScalarList(const aclScalarList *array)
+{
+    for (uint64_t i = 0; array && i < array->count; ++i)
+        aclDestroyScalar(array->scalars[i]);
+    free((void *)(uintptr_t)array);
+    return 0;
+}
+
+aclnnStatus aclGetViewShape(const aclTensor *tensor, int64_t **viewDims, uint64_t *viewDimsNum)
+{
+    REQUIRE(tensor && viewDims && viewDimsNum, ACLNN_ERROR_NULLPTR, "tensor, viewDims or viewDimsNum is null");
+    const size_t bytes = sizeof(int64_t) * (tensor->view.ndim ? tensor->view.ndim : 1);
+    int64_t *const dims = malloc(bytes);
+    REQUIRE(dims, ERROR_BAD_ALLOC, "out of host memory");
+    memcpy(dims, tensor->view.sizes, sizeof(int64_t) * tensor->view.ndim);
+    *viewDims = dims;
+    *viewDimsNum = tensor->view.ndim;
+    return 0;
+}
+
+aclnnStatus aclGetDataType(const aclTensor *tensor, aclDataType *dataType)
+{
+    REQUIRE(tensor && dataType, ACLNN_ERROR_NULLPTR, "tensor or dataType is null");
+    *dataType = (aclDataType)tensor->acl_dtype;
+    return 0;
+}

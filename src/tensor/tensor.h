@@ -47,6 +47,8 @@ struct aclBoolArray { uint64_t count; bool values[]; };
 struct aclTensorList { uint64_t count; struct aclTensor *tensors[]; };   /* owns its tensors */
 struct aclScalarList { uint64_t count; struct aclScalar *scalars[]; };   /* owns its scalars */
 
+/* Fills s->value from one element of s->dtype. */
+void scalar_read(struct aclScalar *s, const void *value);
 /* The value of a scalar in the type asked for; complex values give their real part. */
 double scalar_to_double(const struct aclScalar *scalar);
 int64_t scalar_to_int64(const struct aclScalar *scalar);

@@ -160,13 +160,11 @@ void views_coalesce(struct view *views, int count)
         if (views[0].sizes[i] == 1)
             continue;
         if (used > 0 && foldable(views, count, used - 1, i)) {
+            const int64_t merged = views[0].sizes[used - 1] * views[0].sizes[i];
             for (int k = 0; k < count; ++k) {
-                views[k].sizes[used - 1] = views[0].sizes[used - 1] * 1;
+                views[k].sizes[used - 1] = merged;
                 views[k].strides[used - 1] = views[k].strides[i];
             }
-            const int64_t merged = views[0].sizes[used - 1] * views[0].sizes[i];
-            for (int k = 0; k < count; ++k)
-                views[k].sizes[used - 1] = merged;
         } else {
             move_dim(views, count, used, i);
             ++used;

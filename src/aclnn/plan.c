@@ -1,0 +1,309 @@
+/* Plans: building, launching, recycling. See plan.h.
+ *
+ * Free lists: plans that phase 2 gives back on the launching thread go to that thread's list without a lock; large plans come
+ * back from the stream's thread through one shared list (an atomic stack that is only ever emptied whole, so no ABA). */
+#include "aclnn/plan.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aclnn/aclnn_base.h"
+#include "base/thread.h"
+#include "runtime/stream.h"
+
+enum plan_state { PLAN_FREE, PLAN_BUILDING, PLAN_READY, PLAN_LAUNCHED };
+enum { FREE_PLANS = 32 }; /* a thread keeps at most this many */
+
+static _Thread_local struct { struct plan *first; int count; bool registered; } own;
+static _Atomic(struct plan *) returned;
+
+static const char *const names[OPERATOR_COUNT] = {
+#define OPERATOR(name) [OPERATOR_##name] = "aclnn" #name,
+#include "aclnn/operators.def"
+#undef OPERATOR
+};
+
+const char *operator_name(enum operator_id id)
+{
+    return id > OPERATOR_NONE && id < OPERATOR_COUNT ? names[id] : "(no operator)";
+}
+
+static void free_own_plans(void)
+{
+    while (own.first) {
+        struct plan *const p = own.first;
+        own.first = p->next;
+        free(p);
+    }
+    own.count = 0;
+}
+
+static __attribute__((noinline)) struct plan *plan_take_slow(void)
+{
+    if (!own.registered)
+        own.registered = thread_at_exit(free_own_plans) == 0;
+    struct plan *p = atomic_exchange_explicit(&returned, NULL, memory_order_acquire);
+    if (p) {
+        own.first = p->next;
+        for (const struct plan *q = own.first; q; q = q->next)
+            ++own.count;
+        return p;
+    }
+    return aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
+}
+
+static inline struct plan *plan_take(void)
+{
+    struct plan *const p = own.first;
+    if (__builtin_expect(p == NULL, 0))
+        return plan_take_slow();
+    own.first = p->next;
+    --own.count;
+    return p;
+}
+
+static void plan_free_extra(struct plan *plan)
+{
+    free(plan->extra);
+    plan->extra = NULL;
+}
+
+/* On the thread that owns it: no lock. */
+static inline void plan_give(struct plan *plan)
+{
+    if (__builtin_expect(plan->extra != NULL, 0))
+        plan_free_extra(plan);
+    plan->state = PLAN_FREE;
+    if (__builtin_expect(own.count >= FREE_PLANS || !own.registered, 0)) {
+        free(plan);
+        return;
+    }
+    plan->next = own.first;
+    own.first = plan;
+    ++own.count;
+}
+
+void plan_release(struct plan *plan)
+{
+    if (plan->repeatable)
+        return; /* the caller's until aclDestroyAclOpExecutor */
+    plan_free_extra(plan);
+    plan->state = PLAN_FREE;
+    struct plan *first = atomic_load_explicit(&returned, memory_order_relaxed);
+    do
+        plan->next = first;
+    while (!atomic_compare_exchange_weak_explicit(&returned, &first, plan, memory_order_release, memory_order_relaxed));
+}
+
+int plan_begin(enum operator_id id, plan_run_fn run, const uint64_t *workspace_size,
+               struct aclOpExecutor *const *executor, struct plan **plan)
+{
+    *plan = NULL;
+    REQUIRE(workspace_size && executor, ACLNN_ERROR_NULLPTR, "%s: workspaceSize or executor is null", operator_name(id));
+    struct plan *const p = plan_take();
+    REQUIRE(p, ERROR_BAD_ALLOC, "%s: out of host memory", operator_name(id));
+    p->run = run;
+    p->operator_id = (uint16_t)id;
+    p->small = 0;
+    p->state = PLAN_BUILDING;
+    p->repeatable = 0;
+    p->operand_count = 0;
+    p->workspace = NULL;
+    p->workspace_bytes = 0;
+    p->extra = NULL;
+    p->extra_views = NULL;
+    p->extra_view_count = 0;
+    *plan = p;
+    return 0;
+}
+
+static int plan_add(struct plan *plan, const struct aclTensor *tensor, enum operand_role role, const char *parameter,
+                    struct view **view)
+{
+    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    REQUIRE(tensor, ACLNN_ERROR_NULLPTR, "%s: %s is null", name, parameter);
+    REQUIRE(tensor->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM, "%s: %s has data type %d, which no operator here supports",
+            name, parameter, tensor->acl_dtype);
+    REQUIRE(tensor->view.data || tensor->view.count == 0, ACLNN_ERROR_NULLPTR, "%s: %s has elements but no memory", name,
+            parameter);
+    REQUIRE(plan->operand_count < PLAN_OPERANDS, ACLNN_ERROR_INNER, "%s: more than %d operands", name, PLAN_OPERANDS);
+    const int i = plan->operand_count++;
+    plan->operands[i] = tensor->view;
+    plan->roles[i] = (uint8_t)role;
+    if (view)
+        *view = &plan->operands[i];
+    return 0;
+}
+
+int plan_input(struct plan *plan, const struct aclTensor *tensor, const char *parameter, struct view **view)
+{
+    return plan_add(plan, tensor, ROLE_INPUT, parameter, view);
+}
+
+int plan_output(struct plan *plan, const struct aclTensor *tensor, const char *parameter, struct view **view)
+{
+    return plan_add(plan, tensor, ROLE_OUTPUT, parameter, view);
+}
+
+int plan_inout(struct plan *plan, const struct aclTensor *tensor, const char *parameter, struct view **view)
+{
+    return plan_add(plan, tensor, ROLE_BOTH, parameter, view);
+}
+
+int plan_optional(struct plan *plan, const struct aclTensor *tensor, enum operand_role role, const char *parameter,
+                  struct view **view)
+{
+    if (tensor)
+        return plan_add(plan, tensor, role, parameter, view);
+    REQUIRE(plan->operand_count < PLAN_OPERANDS, ACLNN_ERROR_INNER, "%s: more than %d operands",
+            operator_name((enum operator_id)plan->operator_id), PLAN_OPERANDS);
+    const int i = plan->operand_count++;
+    plan->operands[i] = (struct view){.dtype = DTYPE_NONE};
+    plan->roles[i] = (uint8_t)role;
+    if (view)
+        *view = &plan->operands[i];
+    return 0;
+}
+
+int plan_extra(struct plan *plan, size_t bytes, void **memory)
+{
+    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    REQUIRE(!plan->extra, ACLNN_ERROR_INNER, "%s: a plan has one extra block", name);
+    plan->extra = calloc(1, bytes ? bytes : 1);
+    REQUIRE(plan->extra, ERROR_BAD_ALLOC, "%s: out of host memory", name);
+    *memory = plan->extra;
+    return 0;
+}
+
+int plan_finish(struct plan *plan, uint64_t workspace, uint64_t *workspace_size, struct aclOpExecutor **executor)
+{
+    plan->state = PLAN_READY;
+    plan->workspace_bytes = workspace;
+    *workspace_size = workspace;
+    *executor = (struct aclOpExecutor *)plan;
+    return 0;
+}
+
+void plan_abandon(struct plan *plan)
+{
+    if (plan)
+        plan_give(plan);
+}
+
+/* --- the class of large plans ------------------------------------------------------------------------------------- */
+
+static const char *plan_task_name(const struct task *task) { return operator_name((enum operator_id)task->operator_id); }
+
+static void visit_view(const struct view *v, bool written, void (*visit)(void *, const char *, const char *, bool), void *context)
+{
+    const char *first, *last;
+    if (!v->data || v->count == 0)
+        return;
+    view_range(v, &first, &last);
+    visit(context, first, last, written);
+}
+
+static void plan_task_ranges(const struct task *task, void (*visit)(void *, const char *, const char *, bool), void *context)
+{
+    const struct plan *const p = task->immediate.pointer;
+    for (int i = 0; i < p->operand_count; ++i)
+        visit_view(&p->operands[i], (p->roles[i] & ROLE_OUTPUT) != 0, visit, context);
+    for (int64_t i = 0; i < p->extra_view_count; ++i)
+        visit_view(&p->extra_views[i], true, visit, context);
+}
+
+static void plan_task_drop(struct task *task) { plan_release(task->immediate.pointer); }
+
+static const struct task_class plan_class = {plan_task_name, plan_task_ranges, plan_task_drop};
+
+static int plan_task_run(struct task *task)
+{
+    struct plan *const p = task->immediate.pointer;
+    const int code = p->run(p);
+    if (code == 0)
+        plan_release(p); /* after a failure the stream still asks for the ranges, then drops */
+    return code;
+}
+
+/* --- the class of small plans: three contiguous operands of one element type ---------------------------------------- */
+
+static void small_task_ranges(const struct task *task, void (*visit)(void *, const char *, const char *, bool), void *context)
+{
+    const int64_t bytes = task->count * (int64_t)dtype_bytes((enum dtype)task->dtype);
+    if (task->a)
+        visit(context, task->a, (const char *)task->a + bytes, false);
+    if (task->b)
+        visit(context, task->b, (const char *)task->b + bytes, false);
+    if (task->out)
+        visit(context, task->out, (const char *)task->out + bytes, true);
+}
+
+const struct task_class plan_small_class = {plan_task_name, small_task_ranges, NULL};
+
+/* --- phase 2 -------------------------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline, cold)) int refuse_executor(enum operator_id id, const struct plan *p, const void *workspace,
+                                                           uint64_t workspace_size)
+{
+    const char *const name = operator_name(id);
+    REQUIRE(p, ACLNN_ERROR_NULLPTR, "%s: executor is null", name);
+    REQUIRE(p->state == PLAN_READY, ACLNN_ERROR_EXECUTOR, "%s: the executor was used before; an executor serves one launch "
+            "unless aclSetAclOpExecutorRepeatable was called", name);
+    REQUIRE(p->operator_id == id, ACLNN_ERROR_EXECUTOR, "%s: the executor was made by %sGetWorkspaceSize", name,
+            operator_name((enum operator_id)p->operator_id));
+    REQUIRE(workspace || p->workspace_bytes == 0, ACLNN_ERROR_NULLPTR, "%s: workspace is null, %llu bytes are needed", name,
+            (unsigned long long)p->workspace_bytes);
+    FAIL(ACLNN_ERROR_PARAM, "%s: workspace has %llu bytes, %llu are needed", name, (unsigned long long)workspace_size,
+         (unsigned long long)p->workspace_bytes);
+}
+
+int plan_launch(enum operator_id id, void *workspace, uint64_t workspace_size, struct aclOpExecutor *executor, void *stream)
+{
+    struct plan *const p = (struct plan *)executor;
+    if (__builtin_expect(!p || p->state != PLAN_READY || p->operator_id != id || workspace_size < p->workspace_bytes ||
+                         (!workspace && p->workspace_bytes), 0))
+        return refuse_executor(id, p, workspace, workspace_size);
+    struct stream *target;
+    TRY(stream_resolve(stream, &target));
+    p->workspace = workspace;
+    if (p->small) {
+        p->task.operator_id = (uint16_t)id;
+        const int code = stream_launch(target, &p->task);
+        if (!p->repeatable)
+            plan_give(p);
+        return code;
+    }
+    if (!p->repeatable)
+        p->state = PLAN_LAUNCHED;
+    struct task task = {.run = plan_task_run, .class = &plan_class, .operator_id = (uint16_t)id,
+                        .immediate.pointer = p, .flags = p->task.flags};
+    return stream_launch(target, &task);
+}
+
+aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor *executor)
+{
+    struct plan *const p = (struct plan *)executor;
+    REQUIRE(p, ACLNN_ERROR_NULLPTR, "executor is null");
+    REQUIRE(p->state == PLAN_READY, ACLNN_ERROR_EXECUTOR, "the executor was launched already");
+    p->repeatable = 1;
+    return 0;
+}
+
+aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor)
+{
+    struct plan *const p = (struct plan *)executor;
+    REQUIRE(p, ACLNN_ERROR_NULLPTR, "executor is null");
+    REQUIRE(p->state == PLAN_READY, ACLNN_ERROR_EXECUTOR, "the executor was launched and gave itself back");
+    p->repeatable = 0;
+    plan_give(p);
+    return 0;
+}
+
+aclnnStatus aclnnInit(const char *configPath)
+{
+    (void)configPath; /* upstream: a path or NULL; nothing in it concerns a software device */
+    return 0;
+}
+
+aclnnStatus aclnnFinalize(void) { return 0; }
