@@ -85,6 +85,19 @@ def write_headers(operators: list[str], prototypes: dict[str, tuple[str, str]], 
     write_if_changed(folder / "all_operators.h", umbrella)
 
 
+def write_all_prototypes(prototypes: dict[str, tuple[str, str]], path: Path) -> None:
+    """Every documented operator pair, implemented or not: what the adapter compiles against."""
+    lines = ["/* Every aclnn prototype of prototypes.tsv, made by the build. */", "#ifndef ALL_PROTOTYPES_H", "#define ALL_PROTOTYPES_H"]
+    lines += ['#include "aclnn/aclnn_base.h"', "#ifdef __cplusplus", 'extern "C" {', "#endif"]
+    for name, (arguments, _) in prototypes.items():
+        if "(" in arguments:  # single functions without a second phase stand with their whole prototype
+            continue
+        lines.append(f"aclnnStatus aclnn{name}GetWorkspaceSize({arguments}, uint64_t *workspaceSize, aclOpExecutor **executor);")
+        lines.append(f"aclnnStatus aclnn{name}({PHASE_2});")
+    lines += ["#ifdef __cplusplus", "}", "#endif", "#endif"]
+    write_if_changed(path, "\n".join(lines) + "\n")
+
+
 def library_symbols(source: Path, library: str, operators: list[str]) -> list[str]:
     """The exported names of one soname."""
     symbols: list[str] = []
@@ -130,6 +143,8 @@ def main() -> None:
     operators = implemented_operators(options.source, options.cc)
     prototypes = read_prototypes(options.source / "src/aclnn/prototypes.tsv")
     write_headers(operators, prototypes, options.output / "include/aclnnop")
+
+    write_all_prototypes(prototypes, options.output / "include/all_prototypes.h")
 
     everything: list[str] = []
     for library in LIBRARIES:

@@ -1,0 +1,32 @@
+/* What is known of the first failed task of a stream, and of the memory that its failure left undefined.
+ *
+ * Invariant: `failed` is set while a report is due; while it is set, tasks that read poisoned memory are skipped and poison what
+ * they would have written; the rest runs. Taking the report clears everything. */
+#ifndef RUNTIME_FAILURE_H
+#define RUNTIME_FAILURE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "runtime/task.h"
+
+struct failure {
+    atomic_bool failed;
+    pthread_mutex_t lock; /* guards everything below */
+    int code;
+    char text[1024];
+    struct poison { const char *first, *last; } *poisons; /* owned */
+    int poison_count, poison_room;
+};
+
+int failure_init(struct failure *failure);
+void failure_destroy(struct failure *failure);
+/* The task failed with this code; its text is in the thread's error slot. Drops the task. */
+void failure_park(struct failure *failure, struct task *task, int code);
+/* Called while failed: does the task read poisoned memory? Then it is dropped and its outputs are poisoned too. */
+bool failure_skips(struct failure *failure, struct task *task);
+/* Writes the parked text into the calling thread's slot, clears the failure, returns its code (0: none). */
+int failure_take(struct failure *failure);
+
+#endif
