@@ -90,7 +90,7 @@ def write_all_prototypes(prototypes: dict[str, tuple[str, str]], path: Path) -> 
     lines = ["/* Every aclnn prototype of prototypes.tsv, made by the build. */", "#ifndef ALL_PROTOTYPES_H", "#define ALL_PROTOTYPES_H"]
     lines += ['#include "aclnn/aclnn_base.h"', "#ifdef __cplusplus", 'extern "C" {', "#endif"]
     for name, (arguments, _) in prototypes.items():
-        if "(" in arguments:  # single functions without a second phase stand with their whole prototype
+        if arguments in ("-", "void"):  # unknown, or a single function without phases
             continue
         lines.append(f"aclnnStatus aclnn{name}GetWorkspaceSize({arguments}, uint64_t *workspaceSize, aclOpExecutor **executor);")
         lines.append(f"aclnnStatus aclnn{name}({PHASE_2});")
