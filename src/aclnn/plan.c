@@ -15,7 +15,9 @@
 enum plan_state { PLAN_FREE, PLAN_BUILDING, PLAN_READY, PLAN_LAUNCHED };
 enum { FREE_PLANS = 32 }; /* a thread keeps at most this many */
 
-static _Thread_local struct { struct plan *first; int count; bool registered; } own;
+static void free_own_plans(void);
+
+static _Thread_local struct { struct plan *first; int count; struct thread_cleanup cleanup; } own;
 static _Atomic(struct plan *) returned;
 
 static const char *const names[OPERATOR_COUNT] = {
@@ -41,8 +43,8 @@ static void free_own_plans(void)
 
 static __attribute__((noinline)) struct plan *plan_take_slow(void)
 {
-    if (!own.registered)
-        own.registered = thread_at_exit(free_own_plans) == 0;
+    own.cleanup.run = free_own_plans;
+    thread_at_exit(&own.cleanup);
     struct plan *p = atomic_exchange_explicit(&returned, NULL, memory_order_acquire);
     if (p) {
         own.first = p->next;
@@ -75,7 +77,7 @@ static inline void plan_give(struct plan *plan)
     if (__builtin_expect(plan->extra != NULL, 0))
         plan_free_extra(plan);
     plan->state = PLAN_FREE;
-    if (__builtin_expect(own.count >= FREE_PLANS || !own.registered, 0)) {
+    if (__builtin_expect(own.count >= FREE_PLANS || !own.cleanup.registered, 0)) {
         free(plan);
         return;
     }
@@ -106,6 +108,7 @@ int plan_begin(enum operator_id id, plan_run_fn run, const uint64_t *workspace_s
     p->run = run;
     p->operator_id = (uint16_t)id;
     p->small = 0;
+    p->task.flags = 0;
     p->state = PLAN_BUILDING;
     p->repeatable = 0;
     p->operand_count = 0;
@@ -195,22 +198,26 @@ void plan_abandon(struct plan *plan)
 
 static const char *plan_task_name(const struct task *task) { return operator_name((enum operator_id)task->operator_id); }
 
-static void visit_view(const struct view *v, bool written, void (*visit)(void *, const char *, const char *, bool), void *context)
+static void visit_view(const struct view *v, enum operand_role role,
+                       void (*visit)(void *, const char *, const char *, bool), void *context)
 {
     const char *first, *last;
     if (!v->data || v->count == 0)
         return;
     view_range(v, &first, &last);
-    visit(context, first, last, written);
+    if (role & ROLE_INPUT)
+        visit(context, first, last, false);
+    if (role & ROLE_OUTPUT)
+        visit(context, first, last, true);
 }
 
 static void plan_task_ranges(const struct task *task, void (*visit)(void *, const char *, const char *, bool), void *context)
 {
     const struct plan *const p = task->immediate.pointer;
     for (int i = 0; i < p->operand_count; ++i)
-        visit_view(&p->operands[i], (p->roles[i] & ROLE_OUTPUT) != 0, visit, context);
+        visit_view(&p->operands[i], (enum operand_role)p->roles[i], visit, context);
     for (int64_t i = 0; i < p->extra_view_count; ++i)
-        visit_view(&p->extra_views[i], true, visit, context);
+        visit_view(&p->extra_views[i], ROLE_BOTH, visit, context);
 }
 
 static void plan_task_drop(struct task *task) { plan_release(task->immediate.pointer); }

@@ -12,6 +12,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,7 +186,7 @@ static void *device_thread(void *argument)
 {
     struct stream *const s = argument;
     executor = s;
-    device_adopt_thread(s->device);
+    device_set_current(s->device);
     /* Less urgent streams yield to others; the greatest urgency is 0. Without the right to change it, all are equal. */
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), s->priority);
     for (;;)
@@ -207,10 +208,13 @@ static void wake_device_thread(struct stream *s)
 
 static __attribute__((noinline)) int start_thread(struct stream *s)
 {
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    const int failed = pthread_create(&s->thread, &attributes, device_thread, s);
-    pthread_attr_destroy(&attributes);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits it: signals are the application's */
+    const int failed = pthread_create(&s->thread, NULL, device_thread, s);
+    if (!failed)
+        pthread_setname_np(s->thread, "npu-stream");
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     REQUIRE(!failed, ERROR_BAD_ALLOC, "the stream's thread couldn't be started: %s", strerror(failed));
     s->thread_started = true;
     return 0;
@@ -341,7 +345,7 @@ int stream_create(int device, int priority, uint32_t flags, struct stream **stre
     s->device = device;
     s->priority = priority;
     s->flags = flags;
-    s->run_in_caller = env_integer(ENV_TASK_QUEUE_ENABLE) == 0;
+    s->run_in_caller = env_int(ENV_TASK_QUEUE_ENABLE) == 0;
     pthread_mutex_lock(&registry_lock);
     s->next = registry;
     registry = s;
