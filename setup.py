@@ -98,8 +98,9 @@ def link(target: Path, name: Path) -> None:
 
 
 def wall() -> Path:
-    """The folder through which the bridge sees src/op_plugin, and nothing else of src/."""
+    """The folder through which the bridge sees itself and src/op_plugin, and nothing else of src/."""
     folder = TORCH_BUILD / "walls"
+    link(ROOT / "bridge", folder / "bridge")
     link(ROOT / "src/op_plugin", folder / "op_plugin")
     return folder
 
@@ -143,7 +144,7 @@ class BridgeBuild(BuildExtension):
         (extension,) = self.extensions
         sources = [*(ROOT / "bridge").rglob("*.cpp"), *GENERATED.rglob("*.cpp")]
         extension.sources = sorted(os.path.relpath(path, ROOT) for path in sources)
-        extension.include_dirs = [str(ROOT / "bridge"), str(wall()), str(GENERATED), str(ROOT / "include"), str(C_BUILD / "include"), *extension.include_dirs]
+        extension.include_dirs = [str(wall()), str(GENERATED), str(ROOT / "include"), str(C_BUILD / "include"), *extension.include_dirs]
         extension.library_dirs.append(str((package / "lib").absolute()))
         super().run()
         for name, path in c_headers().items():

@@ -1,0 +1,46 @@
+"""Every change that this package makes to torch's own modules, each with its reason. Applied once, after the device is registered."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from typing import Any
+
+import torch
+
+
+def apply() -> None:
+    """Makes all changes."""
+    _dlpack_device()
+    _tensor_type()
+
+
+def _dlpack_device() -> None:
+    """Tensor.__dlpack_device__ compares with the name `privateuse1`, which renaming has made unreachable; so from_dlpack fails."""
+    original = torch.Tensor.__dlpack_device__
+
+    @functools.wraps(original)
+    def __dlpack_device__(self: torch.Tensor) -> tuple[enum.IntEnum, int]:
+        if self.device.type != "npu":
+            return original(self)
+        from torch.utils.dlpack import DLDeviceType
+
+        return (DLDeviceType.kDLExtDev, self.device.index or 0)
+
+    torch.Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[method-assign]
+
+
+def _tensor_type() -> None:
+    """Tensor.type() knows no legacy type names of an outside device, neither to tell nor to convert to; torch_npu has them."""
+    original = torch.Tensor.type
+    from torchtitan_npu.npu import typed
+
+    @functools.wraps(original)
+    def type(self: torch.Tensor, dtype: Any = None, non_blocking: bool = False, **options: Any) -> Any:
+        if dtype is None and self.device.type == "npu":
+            return typed.name_of(self)
+        if (target := typed.dtype_of(dtype)) is not None:
+            return self.to(device="npu", dtype=target, non_blocking=non_blocking)
+        return original(self, dtype, non_blocking, **options) if dtype is not None else original(self)
+
+    torch.Tensor.type = type  # type: ignore[method-assign]
