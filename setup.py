@@ -62,7 +62,11 @@ def build_c_libraries() -> None:
     """Configures and builds the C libraries in build/c; Ninja finds out that nothing changed."""
     ninja = tool("ninja")
     cache = C_BUILD / "CMakeCache.txt"
-    kept = re.findall(r"^(?:CMAKE_COMMAND|CMAKE_MAKE_PROGRAM|Python3_EXECUTABLE|_Python3_EXECUTABLE):\w+=(.+)$", cache.read_text(), re.M) if cache.exists() else []
+    kept = (
+        re.findall(r"^(?:CMAKE_COMMAND|CMAKE_MAKE_PROGRAM|Python3_EXECUTABLE|_Python3_EXECUTABLE):\w+=(.+)$", cache.read_text(), re.M)
+        if cache.exists()
+        else []
+    )
     if not (C_BUILD / "build.ninja").exists() or not all(Path(program).exists() for program in kept):  # an environment may have been replaced
         shutil.rmtree(C_BUILD, ignore_errors=True)
         options = [f"-DCMAKE_MAKE_PROGRAM={ninja}", f"-DPython3_EXECUTABLE={sys.executable}", "-DSOFTNPU_TESTS=OFF"]
@@ -196,7 +200,10 @@ class InTree(Command):
         information.output_dir = str(destination)
         self.run_command("dist_info")
         launcher = TORCH_BUILD / "run"
-        launcher.write_text(f'#!/bin/sh\n# Python with the package of this tree: run script.py ...\nexport PYTHONPATH="{destination}${{PYTHONPATH:+:$PYTHONPATH}}"\nexec "{sys.executable}" "$@"\n')
+        launcher.write_text(
+            "#!/bin/sh\n# Python with the package of this tree: run script.py ...\n"
+            f'export PYTHONPATH="{destination}${{PYTHONPATH:+:$PYTHONPATH}}"\nexec "{sys.executable}" "$@"\n'
+        )
         launcher.chmod(0o755)
 
 
@@ -215,7 +222,7 @@ Distribution.in_tree = False
 setup(
     package_dir={"": "python"},
     packages=[PACKAGE, f"{PACKAGE}.npu"],
-    package_data={PACKAGE: ["py.typed"]},
+    package_data={PACKAGE: ["py.typed", "*.pyi"]},
     ext_modules=[extension()],
     install_requires=[f"torch=={TORCH_MINOR[0]}.{TORCH_MINOR[1]}.*"],
     cmdclass={"build_ext": BridgeBuild, "in_tree": InTree},

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 
-
 def _cann_folder() -> Path:
     return Path(__file__).absolute().parent / "cann"
 
@@ -28,7 +27,7 @@ def information() -> list[str]:
     import torch
 
     import torchtitan_npu
-    from torchtitan_npu import _build, _register
+    from torchtitan_npu import _build, _libraries, _register
 
     lines = [f"softnpu {torchtitan_npu.__version__}, built for torch {_build.TORCH_VERSION}, running torch {torch.__version__}"]
     lines.append(f"python {sys.version.split()[0]}, package folder {_cann_folder().parent}")
@@ -36,7 +35,8 @@ def information() -> list[str]:
         return [*lines, "the device npu is served by torch_npu; this package is passive"]
     bridge = _register.bridge()
     lines += [f"{name}: {text}" for name, text in bridge.versions().items()]
-    lines += [f"library {name}: {text}" for name, text in bridge.library_paths().items()]
+    lines.append(f"libraries: {_libraries.reason()}")
+    lines += [f"  {path}" for path in bridge.library_paths()]
     count = torch.npu.device_count()
     lines.append(f"devices: {count}")
     for index in range(count):

@@ -27,7 +27,7 @@ def _dlpack_device() -> None:
 
         return (DLDeviceType.kDLExtDev, self.device.index or 0)
 
-    torch.Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[method-assign]
+    torch.Tensor.__dlpack_device__ = __dlpack_device__
 
 
 def _tensor_type() -> None:
@@ -43,4 +43,4 @@ def _tensor_type() -> None:
             return self.to(device="npu", dtype=target, non_blocking=non_blocking)
         return original(self, dtype, non_blocking, **options) if dtype is not None else original(self)
 
-    torch.Tensor.type = type  # type: ignore[method-assign]
+    torch.Tensor.type = type

@@ -51,7 +51,7 @@ def _register_device() -> None:
         raise ImportError(f"torch's slot for an outside device is taken by {name!r}; two accelerators cannot be used at the same time")
     if name != "npu":
         torch.utils.rename_privateuse1_backend("npu")
-    importlib.import_module("torchtitan_npu._bridge")
+    importlib.import_module("torchtitan_npu._libraries").load()
     module = importlib.import_module("torchtitan_npu.npu")
     if not hasattr(torch, "npu"):
         torch._register_device_module("npu", module)

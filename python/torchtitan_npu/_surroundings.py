@@ -113,9 +113,7 @@ class AliasLoader(importlib.abc.Loader):
 class AliasFinder(importlib.abc.MetaPathFinder):
     """Maps `torch_npu` and `torch_npu.x.y` to torchtitan_npu's modules, so that programs written for torch_npu find them."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
         """A spec for names under the alias whose counterpart exists."""
         if name != ALIAS and not name.startswith(f"{ALIAS}."):
             return None

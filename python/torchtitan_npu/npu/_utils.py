@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from torchtitan_npu._errors import with_error_line
 
-Device = int | str | torch.device | None
+Device: TypeAlias = int | str | torch.device | None
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:

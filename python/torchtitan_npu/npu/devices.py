@@ -7,7 +7,6 @@ import os
 from types import TracebackType
 from typing import Any
 
-
 from torchtitan_npu import _bridge
 from torchtitan_npu.npu._utils import Device, _get_device_index, checked_index
 
@@ -21,6 +20,7 @@ class DeviceProperties:
     cube_core_num: int
     vector_core_num: int
     multi_processor_count: int
+    L2_cache_size: int
     major: int = 0
     minor: int = 0
 
@@ -52,7 +52,7 @@ def _lazy_init() -> None:
 
 def _is_in_bad_fork() -> bool:
     """Was this process forked off one whose runtime had been started?"""
-    return _bridge.in_bad_fork()
+    return _bridge.is_in_bad_fork()
 
 
 def current_device() -> int:
@@ -61,7 +61,7 @@ def current_device() -> int:
 
 
 def set_device(device: Device) -> None:
-    """Makes a device this thread's current one; a negative index changes nothing. Raises RuntimeError, with all as before, if there is no such device."""
+    """Makes a device this thread's current one (a negative index changes nothing); RuntimeError, and no change, if there is no such device."""
     index = _get_device_index(device, optional=True)
     if index >= 0:
         _bridge.set_device(checked_index(index))
@@ -110,9 +110,10 @@ def get_device_properties(device: Device = None) -> DeviceProperties:
     return DeviceProperties(
         name=facts["name"],
         total_memory=facts["total_memory"],
-        cube_core_num=facts["cube_cores"],
-        vector_core_num=facts["vector_cores"],
-        multi_processor_count=facts["cube_cores"],
+        cube_core_num=facts["cube_core_num"],
+        vector_core_num=facts["vector_core_num"],
+        multi_processor_count=facts["cube_core_num"],
+        L2_cache_size=facts["L2_cache_size"],
     )
 
 

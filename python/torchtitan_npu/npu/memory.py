@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
@@ -13,13 +14,13 @@ from torchtitan_npu.npu._utils import Device, checked_index
 
 
 def _is_started() -> bool:
-    return _bridge.is_initialized() and torch._C._accelerator_isAllocatorInitialized()
+    return _bridge.is_initialized()
 
 
 def empty_cache() -> None:
     """Gives memory that no tensor uses back to the device."""
     if _is_started():
-        torch._C._accelerator_emptyCache()
+        _bridge.empty_cache()
 
 
 def host_empty_cache() -> None:
@@ -32,28 +33,25 @@ def mem_get_info(device: Device = None) -> tuple[int, int]:
     """Free and total bytes of the device, whoever uses them."""
     index = checked_index(device)
     _bridge.init()
-    return torch._C._accelerator_getMemoryInfo(index)
-
-
-def memory_stats_as_nested_dict(device: Device = None) -> dict[str, Any]:
-    """The allocator's counters; empty before the runtime starts."""
-    index = checked_index(device)
-    return dict(torch._C._accelerator_getDeviceStats(index)) if _is_started() else {}
+    return _bridge.memory_info(index)
 
 
 def memory_stats(device: Device = None) -> dict[str, int]:
     """The allocator's counters by flat names, such as "allocated_bytes.all.peak"; empty before the runtime starts."""
-    flat: dict[str, int] = {}
+    index = checked_index(device)
+    return dict(sorted(_bridge.memory_stats(index).items())) if _is_started() else {}
 
-    def visit(prefix: str, value: Any) -> None:
-        if isinstance(value, dict):
-            for name, inner in value.items():
-                visit(f"{prefix}.{name}" if prefix else name, inner)
-        else:
-            flat[prefix] = value
 
-    visit("", memory_stats_as_nested_dict(device))
-    return dict(sorted(flat.items()))
+def memory_stats_as_nested_dict(device: Device = None) -> dict[str, Any]:
+    """The same counters as dictionaries in dictionaries."""
+    nested: dict[str, Any] = {}
+    for name, value in memory_stats(device).items():
+        *path, last = name.split(".")
+        inner = nested
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[last] = value
+    return nested
 
 
 def _counter(name: str, device: Device) -> int:
@@ -96,14 +94,14 @@ def reset_peak_memory_stats(device: Device = None) -> None:
     """Starts all peak counters anew from the current values."""
     index = checked_index(device)
     if _is_started():
-        torch._C._accelerator_resetPeakStats(index)
+        _bridge.reset_peak_memory_stats(index)
 
 
 def reset_accumulated_memory_stats(device: Device = None) -> None:
     """Sets the counters of all allocations and frees so far to zero."""
     index = checked_index(device)
     if _is_started():
-        torch._C._accelerator_resetAccumulatedStats(index)
+        _bridge.reset_accumulated_memory_stats(index)
 
 
 def reset_max_memory_allocated(device: Device = None) -> None:
@@ -165,7 +163,7 @@ def memory_summary(device: Device = None, abbreviated: bool = False) -> str:
     columns = ("current", "peak", "allocated", "freed")
     pools = ("all",) if abbreviated else ("all", "large_pool", "small_pool")
     lines = [
-        f"NPU memory of npu:{index} (process {_process_id()})",
+        f"NPU memory of npu:{index} (process {os.getpid()})",
         f"out of memory: {stats.get('num_ooms', 0)}, retries after giving the cache back: {stats.get('num_alloc_retries', 0)}",
         f"{'':<34}" + "".join(f"{name:>14}" for name in columns),
     ]
@@ -175,9 +173,3 @@ def memory_summary(device: Device = None, abbreviated: bool = False) -> str:
             label = title if pool == "all" else f"    {pool.replace('_', ' ')}"
             lines.append(f"{label:<34}" + "".join(f"{_size_text(value) if in_bytes else value:>14}" for value in values))
     return "\n".join(lines) + "\n"
-
-
-def _process_id() -> int:
-    import os
-
-    return os.getpid()

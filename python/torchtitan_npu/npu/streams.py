@@ -18,7 +18,7 @@ class Stream(torch.Stream):
     def __new__(cls, device: Any = None, priority: int = 0, **identity: int) -> Stream:
         """A stream of `device` (None: the current one), or the one that stream_id, device_index and device_type name."""
         if identity:
-            return super().__new__(cls, **identity)  # type: ignore[call-overload]
+            return super().__new__(cls, **identity)
         return super().__new__(cls, device=torch.device("npu", checked_index(device)), priority=priority)
 
     def wait_event(self, event: torch.Event) -> None:

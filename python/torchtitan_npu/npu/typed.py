@@ -43,7 +43,10 @@ class TensorType(type):
         return f"<class 'torch.npu.{cls.__name__}'>"
 
 
-TYPES = {name: TensorType(name, (), {"dtype": dtype, "__module__": "torch.npu", "__doc__": f"Tensors of {dtype} on npu."}) for name, dtype in DTYPES.items()}
+TYPES = {
+    name: TensorType(name, (), {"dtype": dtype, "__module__": "torch.npu", "__doc__": f"Tensors of {dtype} on npu."})
+    for name, dtype in DTYPES.items()
+}
 
 
 def name_of(tensor: torch.Tensor) -> str:

@@ -1,0 +1,3 @@
+"""Facts of this build, written by setup.py."""
+
+TORCH_VERSION: str

@@ -1,0 +1,40 @@
+"""Which C libraries the adapter runs on: CANN's own where a card and CANN are there, else the package's own, on the CPU.
+
+Chosen once, when the device is registered. `softnpu info` prints the choice and why.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from torchtitan_npu import _bridge
+
+OWN_FOLDER = Path(__file__).absolute().parent / "cann/lib64"
+_reason = "not loaded yet"
+
+
+def card_present() -> bool:
+    """Does the kernel driver show an Ascend card?"""
+    return any(node.name[7:].isdigit() for node in Path("/dev").glob("davinci*"))
+
+
+def load() -> None:
+    """Opens the libraries; raises RuntimeError with the loader's words when none can be."""
+    global _reason
+    if not card_present():
+        _bridge.load(str(OWN_FOLDER))
+        _reason = "the software NPU, because no card is there (/dev/davinci*)"
+        return
+    home = os.environ.get("ASCEND_HOME_PATH")
+    try:
+        _bridge.load(f"{home}/lib64" if home else None)
+        _reason = f"CANN, because a card is there; found by {'ASCEND_HOME_PATH' if home else 'the library path'}"
+    except RuntimeError as error:
+        _bridge.load(str(OWN_FOLDER))
+        _reason = f"the software NPU: a card is there, but not CANN ({error}); source CANN's set_env.sh to use the card"
+
+
+def reason() -> str:
+    """Why these libraries serve the device."""
+    return _reason
