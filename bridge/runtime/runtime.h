@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "op_plugin/api.h"
 
@@ -69,5 +70,9 @@ std::pair<uint64_t, uint64_t> philox_state(const std::optional<at::Generator> &g
 /* --- tensors.cpp --- */
 at::Tensor empty(c10::IntArrayRef sizes, c10::ScalarType dtype, std::optional<c10::MemoryFormat> format = std::nullopt);
 at::Tensor empty_strided(c10::IntArrayRef sizes, c10::IntArrayRef strides, c10::ScalarType dtype);
+
+/* --- bridge/fallback.cpp --- */
+std::vector<std::pair<std::string, int64_t>> fallback_counts(); // "aten::name.overload" -> calls that ran on the CPU
+void reset_fallback_counts();
 
 } // namespace npu

@@ -5,9 +5,13 @@
 #include <atomic>
 #include <mutex>
 
+#include "bridge/runtime/caching_allocator.h"
 #include "bridge/runtime/runtime.h"
 
 namespace npu {
+
+constinit thread_local CurrentStreams current_ids{};
+
 namespace {
 
 constexpr int kPoolStreams = 32;
@@ -21,17 +25,6 @@ struct DeviceStreams {
 
 DeviceStreams streams[kMaxDevices];
 
-struct Current {
-  c10::StreamId ids[kMaxDevices]{};
-};
-thread_local Current current_ids;
-
-std::pair<int, int> priority_range() {
-  int32_t least = 0, greatest = 0;
-  check_status(cann.aclrtDeviceGetStreamPriorityRange(&least, &greatest), "aclrtDeviceGetStreamPriorityRange");
-  return {least, greatest};
-}
-
 aclrtStream create(c10::DeviceIndex device, c10::StreamId id) {
   DeviceStreams &own = streams[device];
   std::lock_guard<std::mutex> guard(own.lock);
@@ -41,9 +34,7 @@ aclrtStream create(c10::DeviceIndex device, c10::StreamId id) {
   ensure_initialized();
   const c10::DeviceIndex before = current_device();
   use_device(device);
-  const auto [least, greatest] = priority_range();
-  const bool high = id > kPoolStreams;
-  const uint32_t priority = static_cast<uint32_t>(id == 0 || high ? greatest : least);
+  const uint32_t priority = id > kPoolStreams ? 0 : 1; // CANN's scale: 0 is the most urgent
   const int code = cann.aclrtCreateStreamWithConfig(&handle, priority, 0x3 /* fast launch, fast sync */);
   use_device(before);
   check_status(code, "aclrtCreateStreamWithConfig");

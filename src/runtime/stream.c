@@ -187,8 +187,9 @@ static void *device_thread(void *argument)
     struct stream *const s = argument;
     executor = s;
     device_set_current(s->device);
-    /* Less urgent streams yield to others; the greatest urgency is 0. Without the right to change it, all are equal. */
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), s->priority);
+    /* 0 is the greatest urgency, 1 torch's normal one; from 2 on a stream's thread yields to the process's others. */
+    if (s->priority > 1)
+        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), s->priority - 1);
     for (;;)
         if (!drain(s)) {
             if (atomic_load(&s->stopping))

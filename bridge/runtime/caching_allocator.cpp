@@ -1,0 +1,532 @@
+/* The caching device allocator: CUDA's design (segments cut into blocks, best fit, one pool of small and one of large blocks for each
+ * stream) with a front of size-class lists, since a training loop asks for the same few sizes over and over.
+ *
+ * Stream order makes reuse safe: a freed block goes back at once to the stream it was allocated on, whose later work runs after the
+ * earlier one. Other streams that used it (record_stream) hold it back by events. One lock a device guards everything of its Cache.
+ * In a forked child nothing is freed and no lock is taken. The caches are never destroyed: tensors may outlive every static. */
+#include <c10/core/CachingDeviceAllocator.h>
+#include <sched.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "bridge/runtime/caching_allocator.h"
+#include "bridge/runtime/runtime.h"
+
+namespace npu {
+
+constexpr size_t kUnit = 512;                  // blocks are cut in these
+constexpr size_t kSmallLimit = 1 << 20;        // requests up to here come from the small pool
+constexpr size_t kSmallSegment = 2 << 20;
+constexpr size_t kMediumLimit = 10 << 20;      // up to here, large segments are shared
+constexpr size_t kMediumSegment = 20 << 20;
+constexpr size_t kLargeUnit = 2 << 20;
+constexpr size_t kFrontClasses = 257;          // front lists for sizes up to 128 KiB
+constexpr int kFrontDepth = 64;                // blocks a front list keeps at most
+constexpr int kStreams = 65;                   // ids that streams.cpp hands out
+
+struct Block {
+  void *data;
+  size_t size;                                 // bytes, a multiple of kUnit
+  size_t requested;
+  c10::DeviceIndex device;
+  bool allocated;                              // handed out, or in a front list, or held back by events
+  bool small;
+  c10::StreamId stream;                        // whose order makes its reuse safe
+  Block *before, *after;                       // neighbours in its segment
+  Block *front_next;
+  int events;                                  // still to complete before it is free
+  std::vector<c10::Stream> *users;             // other streams that used it; owned
+};
+
+namespace {
+
+struct BlockOrder {
+  bool operator()(const Block *a, const Block *b) const {
+    if (a->stream != b->stream)
+      return a->stream < b->stream;
+    if (a->size != b->size)
+      return a->size < b->size;
+    return a->data < b->data;
+  }
+};
+
+using Pool = std::set<Block *, BlockOrder>;
+using c10::CachingDeviceAllocator::DeviceStats;
+using c10::CachingAllocator::Stat;
+
+class SpinLock {
+ public:
+  void lock() noexcept {
+    for (int tries = 0; flag_.exchange(true, std::memory_order_acquire); ++tries)
+      if (tries > 100)
+        sched_yield();
+  }
+  void unlock() noexcept { flag_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> flag_{false};
+};
+
+struct Counter {
+  int64_t current = 0, peak = 0, allocated = 0, freed = 0;
+  void increase(int64_t n) {
+    current += n;
+    allocated += n;
+    if (current > peak)
+      peak = current;
+  }
+  void decrease(int64_t n) {
+    current -= n;
+    freed += n;
+  }
+};
+
+/* What is counted, each as sum, small pool, large pool (torch's order). */
+struct Counters {
+  std::array<Counter, 3> allocation, segment, allocated_bytes, requested_bytes, reserved_bytes;
+};
+
+void count_up(std::array<Counter, 3> &counters, bool small, size_t n) {
+  counters[0].increase(static_cast<int64_t>(n));
+  counters[small ? 1 : 2].increase(static_cast<int64_t>(n));
+}
+
+void count_down(std::array<Counter, 3> &counters, bool small, size_t n) {
+  counters[0].decrease(static_cast<int64_t>(n));
+  counters[small ? 1 : 2].decrease(static_cast<int64_t>(n));
+}
+
+struct Pending {
+  aclrtEvent event;
+  Block *block;
+};
+
+struct Cache {
+  explicit Cache(c10::DeviceIndex index) : device(index) {}
+  const c10::DeviceIndex device;
+  SpinLock lock;
+  Pool small_blocks, large_blocks;
+  Block *front[kStreams][kFrontClasses]{};
+  uint8_t front_count[kStreams][kFrontClasses]{};
+  std::vector<Pending> pending;
+  Counters counters;
+  int64_t retries = 0, out_of_memories = 0;
+  double fraction = 1.0;
+  size_t total = 0;                            // device memory, read at the first allocation
+
+  Pool &pool(bool small) { return small ? small_blocks : large_blocks; }
+};
+
+std::atomic<Cache *> caches[kMaxDevices];
+std::mutex caches_lock;
+
+__attribute__((noinline)) Cache &make_cache(c10::DeviceIndex device) {
+  std::lock_guard<std::mutex> guard(caches_lock);
+  if (!caches[device].load()) {
+    use_device(device);
+    auto cache = std::make_unique<Cache>(device);
+    size_t free_bytes = 0;
+    check_status(cann.aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &cache->total), "aclrtGetMemInfo");
+    caches[device].store(cache.release(), std::memory_order_release);
+  }
+  return *caches[device].load();
+}
+
+Cache &cache_of(c10::DeviceIndex device) {
+  TORCH_CHECK(device >= 0 && device < kMaxDevices, "Invalid device id: npu:", static_cast<int>(device));
+  Cache *cache = caches[device].load(std::memory_order_acquire);
+  return C10_LIKELY(cache != nullptr && !in_bad_fork()) ? *cache : (ensure_initialized(), make_cache(device));
+}
+
+size_t segment_size(size_t size) {
+  if (size <= kSmallLimit)
+    return kSmallSegment;
+  if (size < kMediumLimit)
+    return kMediumSegment;
+  return (size + kLargeUnit - 1) / kLargeUnit * kLargeUnit;
+}
+
+/* Merges a free neighbour into `block`; the neighbour dies. */
+void absorb(Block *block, Block *neighbour, Pool &pool) {
+  if (!neighbour || neighbour->allocated)
+    return;
+  pool.erase(neighbour);
+  if (block->before == neighbour) {
+    block->data = neighbour->data;
+    block->before = neighbour->before;
+    if (block->before)
+      block->before->after = block;
+  } else {
+    block->after = neighbour->after;
+    if (block->after)
+      block->after->before = block;
+  }
+  block->size += neighbour->size;
+  delete neighbour;
+}
+
+void give_to_pool(Cache &cache, Block *block) {
+  Pool &pool = cache.pool(block->small);
+  block->allocated = false;
+  absorb(block, block->before, pool);
+  absorb(block, block->after, pool);
+  pool.insert(block);
+}
+
+void flush_front(Cache &cache) {
+  for (int stream = 0; stream < kStreams; ++stream)
+    for (size_t size_class = 0; size_class < kFrontClasses; ++size_class) {
+      while (Block *block = cache.front[stream][size_class]) {
+        cache.front[stream][size_class] = block->front_next;
+        give_to_pool(cache, block);
+      }
+      cache.front_count[stream][size_class] = 0;
+    }
+}
+
+void finish_event(Cache &cache, const Pending &entry) {
+  cann.aclrtDestroyEvent(entry.event);
+  if (--entry.block->events == 0)
+    give_to_pool(cache, entry.block);
+}
+
+/* Blocks whose other users are done become free; `wait`: all of them. */
+void process_events(Cache &cache, bool wait) {
+  std::vector<Pending> left;
+  for (const Pending &entry : cache.pending) {
+    aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_COMPLETE;
+    if (wait)
+      check_status(cann.aclrtSynchronizeEvent(entry.event), "aclrtSynchronizeEvent");
+    else
+      check_status(cann.aclrtQueryEventStatus(entry.event, &status), "aclrtQueryEventStatus");
+    if (status == ACL_EVENT_RECORDED_STATUS_COMPLETE)
+      finish_event(cache, entry);
+    else
+      left.push_back(entry);
+  }
+  cache.pending.swap(left);
+}
+
+void release_segments(Cache &cache, bool small) {
+  Pool &pool = cache.pool(small);
+  bool waited = false;
+  for (auto at = pool.begin(); at != pool.end();) {
+    Block *block = *at;
+    if (block->before || block->after) {
+      ++at;
+      continue;
+    }
+    if (!waited) { // queued work may still use the segment: freeing isn't in stream order
+      use_device(cache.device);
+      cann.aclrtSynchronizeDevice();
+      waited = true;
+    }
+    at = pool.erase(at);
+    cann.aclrtFree(block->data);
+    count_down(cache.counters.segment, small, 1);
+    count_down(cache.counters.reserved_bytes, small, block->size);
+    delete block;
+  }
+}
+
+void release_cached(Cache &cache) {
+  process_events(cache, true);
+  flush_front(cache);
+  release_segments(cache, true);
+  release_segments(cache, false);
+}
+
+Block *find_free(Cache &cache, size_t size, bool small, c10::StreamId stream) {
+  Pool &pool = cache.pool(small);
+  Block key{};
+  key.stream = stream;
+  key.size = size;
+  const auto found = pool.lower_bound(&key);
+  if (found == pool.end() || (*found)->stream != stream)
+    return nullptr;
+  Block *block = *found;
+  pool.erase(found);
+  return block;
+}
+
+/* The tail of a block that is too large goes back to the pool. */
+void cut(Cache &cache, Block *block, size_t size) {
+  const size_t rest = block->size - size;
+  if (block->small ? rest < kUnit : rest <= kSmallLimit)
+    return;
+  auto *tail = new Block{};
+  tail->data = static_cast<char *>(block->data) + size;
+  tail->size = rest;
+  tail->device = block->device;
+  tail->small = block->small;
+  tail->stream = block->stream;
+  tail->before = block;
+  tail->after = block->after;
+  if (tail->after)
+    tail->after->before = tail;
+  block->after = tail;
+  block->size = size;
+  cache.pool(block->small).insert(tail);
+}
+
+bool within_fraction(const Cache &cache, size_t bytes) {
+  const auto allowed = static_cast<size_t>(cache.fraction * static_cast<double>(cache.total));
+  return static_cast<size_t>(cache.counters.reserved_bytes[0].current) + bytes <= allowed;
+}
+
+Block *new_segment(Cache &cache, size_t size, bool small, c10::StreamId stream) {
+  const size_t bytes = segment_size(size);
+  if (!within_fraction(cache, bytes))
+    return nullptr;
+  void *data = nullptr;
+  use_device(cache.device);
+  const int code = cann.aclrtMalloc(&data, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
+  if (code == ACL_ERROR_RT_MEMORY_ALLOCATION) {
+    cann.aclGetRecentErrMsg();
+    return nullptr;
+  }
+  check_status(code, "aclrtMalloc");
+  auto *block = new Block{};
+  block->data = data;
+  block->size = bytes;
+  block->device = cache.device;
+  block->small = small;
+  block->stream = stream;
+  count_up(cache.counters.segment, small, 1);
+  count_up(cache.counters.reserved_bytes, small, bytes);
+  return block;
+}
+
+std::string in_units(size_t bytes) {
+  std::ostringstream text;
+  text.precision(2);
+  text << std::fixed;
+  if (bytes <= 1024)
+    text << bytes << " bytes";
+  else if (bytes <= 1048576)
+    text << static_cast<double>(bytes) / 1024.0 << " KiB";
+  else if (bytes <= 1073741824ULL)
+    text << static_cast<double>(bytes) / 1048576.0 << " MiB";
+  else
+    text << static_cast<double>(bytes) / 1073741824.0 << " GiB";
+  return text.str();
+}
+
+[[noreturn]] void throw_out_of_memory(Cache &cache, size_t bytes) {
+  size_t free_bytes = 0, total = 0;
+  cann.aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total);
+  const auto allocated = static_cast<size_t>(cache.counters.allocated_bytes[0].current);
+  const auto reserved = static_cast<size_t>(cache.counters.reserved_bytes[0].current);
+  std::string allowed;
+  if (cache.fraction < 1.0)
+    allowed = in_units(static_cast<size_t>(cache.fraction * static_cast<double>(cache.total))) + " allowed; ";
+  ++cache.out_of_memories;
+  cache.lock.unlock();
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "NPU out of memory. Tried to allocate ", in_units(bytes), " (NPU ",
+                   static_cast<int>(cache.device), "; ", in_units(total), " total capacity; ", in_units(allocated),
+                   " already allocated; ", in_units(allocated), " current active; ", in_units(free_bytes), " free; ", allowed,
+                   in_units(reserved), " reserved in total by PyTorch).If reserved memory is >> allocated memory try setting "
+                   "max_split_size_mb to avoid fragmentation.");
+}
+
+/* Under the lock, which is left on an exception. */
+Block *take_block(Cache &cache, size_t size, c10::StreamId stream) {
+  const bool small = size <= kSmallLimit;
+  if (C10_UNLIKELY(!cache.pending.empty()))
+    process_events(cache, false);
+  Block *block = find_free(cache, size, small, stream);
+  if (!block)
+    block = new_segment(cache, size, small, stream);
+  if (!block) {
+    ++cache.retries;
+    release_cached(cache);
+    block = new_segment(cache, size, small, stream);
+  }
+  if (!block)
+    return nullptr;
+  cut(cache, block, size);
+  block->allocated = true;
+  return block;
+}
+
+void record_users(Cache &cache, Block *block) {
+  for (const c10::Stream &user : *block->users) {
+    aclrtEvent event = nullptr;
+    check_status(cann.aclrtCreateEventWithFlag(&event, 0x1), "aclrtCreateEventWithFlag");
+    check_status(cann.aclrtRecordEvent(event, stream_handle(user)), "aclrtRecordEvent");
+    cache.pending.push_back({event, block});
+    ++block->events;
+  }
+  delete block->users;
+  block->users = nullptr;
+}
+
+void release_block(void *context) {
+  auto *block = static_cast<Block *>(context);
+  if (!block || is_forked_child())
+    return;
+  Cache &cache = *caches[block->device].load(std::memory_order_acquire);
+  std::lock_guard<SpinLock> guard(cache.lock);
+  count_down(cache.counters.allocation, block->small, 1);
+  count_down(cache.counters.allocated_bytes, block->small, block->size);
+  count_down(cache.counters.requested_bytes, block->small, block->requested);
+  if (C10_UNLIKELY(block->users != nullptr)) {
+    record_users(cache, block);
+    return;
+  }
+  const size_t size_class = block->size / kUnit;
+  if (C10_LIKELY(size_class < kFrontClasses && cache.front_count[block->stream][size_class] < kFrontDepth)) {
+    block->front_next = cache.front[block->stream][size_class];
+    cache.front[block->stream][size_class] = block;
+    ++cache.front_count[block->stream][size_class];
+    return;
+  }
+  give_to_pool(cache, block);
+}
+
+Stat to_stat(const Counter &counter) {
+  Stat stat;
+  stat.current = counter.current;
+  stat.peak = counter.peak;
+  stat.allocated = counter.allocated;
+  stat.freed = counter.freed;
+  return stat;
+}
+
+void copy_stats(const std::array<Counter, 3> &from, c10::CachingAllocator::StatArray &to) {
+  for (size_t i = 0; i < from.size(); ++i)
+    to[i] = to_stat(from[i]);
+}
+
+template <class Function>
+void each_counter(Counters &counters, Function function) {
+  for (auto *group : {&counters.allocation, &counters.segment, &counters.allocated_bytes, &counters.requested_bytes,
+                      &counters.reserved_bytes})
+    for (Counter &counter : *group)
+      function(counter);
+}
+
+struct CachingAllocator final : c10::DeviceAllocator {
+  c10::DataPtr allocate(size_t bytes) override { return npu::allocate(bytes, current_device()); }
+  c10::DeleterFnPtr raw_deleter() const override { return nullptr; } // the context isn't the data pointer
+  void copy_data(void *to, const void *from, size_t bytes) const override {
+    check_status(cann.aclrtMemcpyAsync(to, bytes, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE,
+                                       current_stream_handle(current_device())), "aclrtMemcpyAsync");
+  }
+  bool initialized() override { return is_initialized(); }
+  void emptyCache(c10::MempoolId_t) override {
+    for (auto &slot : caches)
+      if (Cache *cache = slot.load(); cache && !is_forked_child()) {
+        std::lock_guard<SpinLock> guard(cache->lock);
+        release_cached(*cache);
+      }
+  }
+  void recordStream(const c10::DataPtr &data, c10::Stream stream) override {
+    auto *block = static_cast<Block *>(data.get_context());
+    if (!block || data.get_deleter() != &release_block)
+      return; // empty, or memory that isn't ours
+    Cache &cache = cache_of(block->device);
+    std::lock_guard<SpinLock> guard(cache.lock);
+    if (stream.id() == block->stream && stream.device_index() == block->device)
+      return;
+    if (!block->users)
+      block->users = new std::vector<c10::Stream>;
+    for (const c10::Stream &known : *block->users)
+      if (known == stream)
+        return;
+    block->users->push_back(stream);
+  }
+  DeviceStats getDeviceStats(c10::DeviceIndex device) override {
+    DeviceStats stats;
+    Cache *cache = caches[resolve_index(device)].load();
+    if (!cache)
+      return stats;
+    std::lock_guard<SpinLock> guard(cache->lock);
+    copy_stats(cache->counters.allocation, stats.allocation);
+    copy_stats(cache->counters.allocation, stats.active);
+    copy_stats(cache->counters.segment, stats.segment);
+    copy_stats(cache->counters.allocated_bytes, stats.allocated_bytes);
+    copy_stats(cache->counters.allocated_bytes, stats.active_bytes);
+    copy_stats(cache->counters.requested_bytes, stats.requested_bytes);
+    copy_stats(cache->counters.reserved_bytes, stats.reserved_bytes);
+    stats.num_alloc_retries = cache->retries;
+    stats.num_ooms = cache->out_of_memories;
+    stats.num_device_alloc = cache->counters.segment[0].allocated;
+    stats.num_device_free = cache->counters.segment[0].freed;
+    return stats;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex device) override {
+    if (Cache *cache = caches[resolve_index(device)].load()) {
+      std::lock_guard<SpinLock> guard(cache->lock);
+      each_counter(cache->counters, [](Counter &counter) { counter.allocated = counter.freed = 0; });
+      cache->retries = cache->out_of_memories = 0;
+    }
+  }
+  void resetPeakStats(c10::DeviceIndex device) override {
+    if (Cache *cache = caches[resolve_index(device)].load()) {
+      std::lock_guard<SpinLock> guard(cache->lock);
+      each_counter(cache->counters, [](Counter &counter) { counter.peak = counter.current; });
+    }
+  }
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {
+    size_t free_bytes = 0, total = 0;
+    const c10::DeviceIndex before = current_device();
+    use_device(resolve_index(device));
+    const int code = cann.aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total);
+    use_device(before);
+    check_status(code, "aclrtGetMemInfo");
+    return {free_bytes, total};
+  }
+};
+
+CachingAllocator &the_allocator() {
+  static auto *allocator = new CachingAllocator;
+  return *allocator;
+}
+
+REGISTER_ALLOCATOR(kDevice, &the_allocator())
+
+} // namespace
+
+c10::Allocator *allocator() noexcept { return &the_allocator(); }
+
+c10::DataPtr allocate(size_t bytes, c10::DeviceIndex device) {
+  const c10::Device where(kDevice, device);
+  Cache &cache = cache_of(device);
+  if (bytes == 0)
+    return {nullptr, nullptr, &release_block, where};
+  TORCH_CHECK_WITH(OutOfMemoryError, bytes < (size_t{1} << 60), "NPU out of memory. Tried to allocate ", in_units(bytes));
+  const size_t size = (bytes + kUnit - 1) / kUnit * kUnit;
+  const size_t size_class = size / kUnit;
+  const c10::StreamId stream = current_ids.ids[device];
+  std::unique_lock<SpinLock> guard(cache.lock);
+  Block *block;
+  if (C10_LIKELY(size_class < kFrontClasses && (block = cache.front[stream][size_class]) != nullptr)) {
+    cache.front[stream][size_class] = block->front_next;
+    --cache.front_count[stream][size_class];
+  } else if (!(block = take_block(cache, size, stream))) {
+    guard.release(); // throw_out_of_memory unlocks
+    throw_out_of_memory(cache, bytes);
+  }
+  block->requested = bytes;
+  count_up(cache.counters.allocation, block->small, 1);
+  count_up(cache.counters.allocated_bytes, block->small, block->size);
+  count_up(cache.counters.requested_bytes, block->small, bytes);
+  return {block->data, block, &release_block, where};
+}
+
+void set_memory_fraction(double fraction, c10::DeviceIndex device) {
+  TORCH_CHECK(fraction >= 0 && fraction <= 1, "invalid fraction: ", fraction, ". Please set within [0, 1].");
+  Cache &cache = cache_of(resolve_index(device));
+  std::lock_guard<SpinLock> guard(cache.lock);
+  cache.fraction = fraction;
+}
+
+double memory_fraction(c10::DeviceIndex device) { return cache_of(resolve_index(device)).fraction; }
+
+} // namespace npu

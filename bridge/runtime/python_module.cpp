@@ -1,0 +1,298 @@
+/* torchtitan_npu._bridge: the few functions that the Python package needs, in CPython's C API (pybind11's headers would triple the
+ * compile time). Invariant: no C++ exception leaves a function; each becomes the Python exception that torch would raise. */
+#include <Python.h>
+
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/util/Exception.h>
+
+#include "bridge/runtime/runtime.h"
+
+namespace npu {
+namespace {
+
+template <class Function>
+PyObject *guarded(Function function) noexcept {
+  try {
+    return function();
+  } catch (const c10::OutOfMemoryError &error) {
+    PyObject *torch = PyImport_ImportModule("torch");
+    PyObject *type = torch ? PyObject_GetAttrString(torch, "OutOfMemoryError") : nullptr;
+    PyErr_SetString(type ? type : PyExc_RuntimeError, error.what_without_backtrace());
+    Py_XDECREF(type);
+    Py_XDECREF(torch);
+  } catch (const c10::Error &error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what_without_backtrace());
+  } catch (const std::exception &error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+PyObject *none() { Py_RETURN_NONE; }
+
+c10::DeviceAllocator *device_allocator() { return static_cast<c10::DeviceAllocator *>(allocator()); }
+
+/* A device argument: an int, -1 or absent = the current device. */
+bool parse_device(PyObject *arguments, c10::DeviceIndex *device) {
+  int index = -1;
+  if (!PyArg_ParseTuple(arguments, "|i", &index))
+    return false;
+  *device = resolve_index(static_cast<c10::DeviceIndex>(index < -1 || index > 127 ? 127 : index));
+  return true;
+}
+
+PyObject *load(PyObject *, PyObject *arguments) {
+  const char *folder = nullptr;
+  if (!PyArg_ParseTuple(arguments, "|z", &folder))
+    return nullptr;
+  return guarded([&] {
+    TORCH_CHECK(cann_load(folder) == 0, cann_load_error());
+    return none();
+  });
+}
+
+PyObject *init(PyObject *, PyObject *) {
+  return guarded([] {
+    ensure_initialized();
+    use_device(current_device());
+    return none();
+  });
+}
+
+PyObject *initialized(PyObject *, PyObject *) { return PyBool_FromLong(is_initialized()); }
+PyObject *bad_fork(PyObject *, PyObject *) { return PyBool_FromLong(in_bad_fork()); }
+PyObject *count_devices(PyObject *, PyObject *) { return PyLong_FromLong(device_count()); }
+PyObject *get_current_device(PyObject *, PyObject *) { return PyLong_FromLong(current_device()); }
+
+PyObject *set_current_device(PyObject *, PyObject *arguments) {
+  int index;
+  if (!PyArg_ParseTuple(arguments, "i", &index))
+    return nullptr;
+  return guarded([&] {
+    set_device(static_cast<c10::DeviceIndex>(index < -1 || index > 127 ? 127 : index));
+    return none();
+  });
+}
+
+PyObject *synchronize(PyObject *, PyObject *arguments) {
+  c10::DeviceIndex device;
+  if (!parse_device(arguments, &device))
+    return nullptr;
+  return guarded([&] {
+    std::exception_ptr failure;
+    Py_BEGIN_ALLOW_THREADS
+    try {
+      synchronize_device(device);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    Py_END_ALLOW_THREADS
+    if (failure)
+      std::rethrow_exception(failure);
+    return none();
+  });
+}
+
+PyObject *memory_info(PyObject *, PyObject *arguments) {
+  c10::DeviceIndex device;
+  if (!parse_device(arguments, &device))
+    return nullptr;
+  return guarded([&] {
+    const auto [free_bytes, total] = device_allocator()->getMemoryInfo(device);
+    return Py_BuildValue("nn", static_cast<Py_ssize_t>(free_bytes), static_cast<Py_ssize_t>(total));
+  });
+}
+
+void put(PyObject *dictionary, const std::string &key, int64_t value) {
+  PyObject *number = PyLong_FromLongLong(value);
+  PyDict_SetItemString(dictionary, key.c_str(), number);
+  Py_XDECREF(number);
+}
+
+void put_group(PyObject *dictionary, const char *name, const c10::CachingAllocator::StatArray &stats) {
+  static const char *const pools[] = {"all", "small_pool", "large_pool"};
+  for (size_t i = 0; i < 3; ++i) {
+    const std::string prefix = std::string(name) + "." + pools[i] + ".";
+    put(dictionary, prefix + "current", stats[i].current);
+    put(dictionary, prefix + "peak", stats[i].peak);
+    put(dictionary, prefix + "allocated", stats[i].allocated);
+    put(dictionary, prefix + "freed", stats[i].freed);
+  }
+}
+
+/* torch.cuda.memory_stats' keys. */
+PyObject *memory_stats(PyObject *, PyObject *arguments) {
+  c10::DeviceIndex device;
+  if (!parse_device(arguments, &device))
+    return nullptr;
+  return guarded([&] {
+    const auto stats = device_allocator()->getDeviceStats(device);
+    PyObject *result = PyDict_New();
+    put_group(result, "allocation", stats.allocation);
+    put_group(result, "segment", stats.segment);
+    put_group(result, "active", stats.active);
+    put_group(result, "inactive_split", stats.inactive_split);
+    put_group(result, "allocated_bytes", stats.allocated_bytes);
+    put_group(result, "reserved_bytes", stats.reserved_bytes);
+    put_group(result, "active_bytes", stats.active_bytes);
+    put_group(result, "inactive_split_bytes", stats.inactive_split_bytes);
+    put_group(result, "requested_bytes", stats.requested_bytes);
+    put(result, "num_alloc_retries", stats.num_alloc_retries);
+    put(result, "num_ooms", stats.num_ooms);
+    put(result, "num_device_alloc", stats.num_device_alloc);
+    put(result, "num_device_free", stats.num_device_free);
+    put(result, "max_split_size", stats.max_split_size);
+    return result;
+  });
+}
+
+PyObject *empty_cache(PyObject *, PyObject *) {
+  return guarded([] {
+    device_allocator()->emptyCache({0, 0});
+    return none();
+  });
+}
+
+PyObject *reset_peak_memory_stats(PyObject *, PyObject *arguments) {
+  c10::DeviceIndex device;
+  if (!parse_device(arguments, &device))
+    return nullptr;
+  return guarded([&] {
+    device_allocator()->resetPeakStats(device);
+    return none();
+  });
+}
+
+PyObject *reset_accumulated_memory_stats(PyObject *, PyObject *arguments) {
+  c10::DeviceIndex device;
+  if (!parse_device(arguments, &device))
+    return nullptr;
+  return guarded([&] {
+    device_allocator()->resetAccumulatedStats(device);
+    return none();
+  });
+}
+
+PyObject *set_fraction(PyObject *, PyObject *arguments) {
+  double fraction;
+  int index = -1;
+  if (!PyArg_ParseTuple(arguments, "d|i", &fraction, &index))
+    return nullptr;
+  return guarded([&] {
+    set_memory_fraction(fraction, static_cast<c10::DeviceIndex>(index));
+    return none();
+  });
+}
+
+PyObject *get_fraction(PyObject *, PyObject *arguments) {
+  c10::DeviceIndex device;
+  if (!parse_device(arguments, &device))
+    return nullptr;
+  return guarded([&] { return PyFloat_FromDouble(memory_fraction(device)); });
+}
+
+int64_t attribute(c10::DeviceIndex device, aclrtDevAttr what) {
+  int64_t value = 0;
+  check_status(cann.aclrtGetDeviceInfo(static_cast<uint32_t>(device), what, &value), "aclrtGetDeviceInfo");
+  return value;
+}
+
+PyObject *properties(PyObject *, PyObject *arguments) {
+  c10::DeviceIndex device;
+  if (!parse_device(arguments, &device))
+    return nullptr;
+  return guarded([&] {
+    ensure_initialized();
+    TORCH_CHECK(device >= 0 && device < device_count(), "Invalid device id: npu:", static_cast<int>(device), "; this process sees ",
+                static_cast<int>(device_count()), " device(s)", error_line("ERR00003 PTA invalid value"));
+    const char *name = cann.aclrtGetSocName();
+    const auto total = device_allocator()->getMemoryInfo(device).second;
+    return Py_BuildValue("{s:s,s:n,s:L,s:L,s:L}", "name", name ? name : "unknown", "total_memory", static_cast<Py_ssize_t>(total),
+                         "cube_core_num", static_cast<long long>(attribute(device, ACL_DEV_ATTR_CUBE_CORE_NUM)),
+                         "vector_core_num", static_cast<long long>(attribute(device, ACL_DEV_ATTR_VECTOR_CORE_NUM)),
+                         "L2_cache_size", static_cast<long long>(attribute(device, ACL_DEV_ATTR_L2_CACHE_SIZE)));
+  });
+}
+
+PyObject *get_fallback_counts(PyObject *, PyObject *) {
+  return guarded([] {
+    PyObject *result = PyDict_New();
+    for (const auto &[name, count] : fallback_counts())
+      put(result, name, count);
+    return result;
+  });
+}
+
+PyObject *do_reset_fallback_counts(PyObject *, PyObject *) {
+  reset_fallback_counts();
+  return none();
+}
+
+PyObject *priority_range(PyObject *, PyObject *) {
+  const auto [least, greatest] = stream_priority_range();
+  return Py_BuildValue("ii", least, greatest);
+}
+
+PyObject *stream_pointer(PyObject *, PyObject *arguments) {
+  long long id;
+  int device;
+  if (!PyArg_ParseTuple(arguments, "Li", &id, &device))
+    return nullptr;
+  return guarded([&] {
+    const c10::Stream stream(c10::Stream::UNSAFE, c10::Device(kDevice, static_cast<c10::DeviceIndex>(device)), id);
+    return PyLong_FromVoidPtr(stream_handle(stream));
+  });
+}
+
+PyObject *library_paths(PyObject *, PyObject *) {
+  PyObject *list = PyList_New(0);
+  for (int i = 0; const char *path = cann_library_path(i); ++i) {
+    PyObject *text = PyUnicode_FromString(path);
+    PyList_Append(list, text);
+    Py_XDECREF(text);
+  }
+  return list;
+}
+
+/* Name of each CANN function that the adapter uses -> was it found in the loaded libraries? */
+PyObject *functions(PyObject *, PyObject *) {
+  PyObject *result = PyDict_New();
+  bool found;
+  for (int i = 0; const char *name = cann_function_name(i, &found); ++i)
+    PyDict_SetItemString(result, name, found ? Py_True : Py_False);
+  return result;
+}
+
+PyMethodDef methods[] = {
+    {"load", load, METH_VARARGS, "load(folder: str | None): opens CANN's libraries there, or by bare name."},
+    {"init", init, METH_NOARGS, "Starts the runtime on the current device."},
+    {"is_initialized", initialized, METH_NOARGS, "Has the runtime started in this process?"},
+    {"is_in_bad_fork", bad_fork, METH_NOARGS, "Is this a child forked after the runtime had started?"},
+    {"device_count", count_devices, METH_NOARGS, "Visible devices; doesn't start the runtime."},
+    {"current_device", get_current_device, METH_NOARGS, "This thread's device."},
+    {"set_device", set_current_device, METH_VARARGS, "set_device(index): RuntimeError when out of range."},
+    {"synchronize", synchronize, METH_VARARGS, "synchronize(device=-1): waits for all streams; raises what failed."},
+    {"memory_info", memory_info, METH_VARARGS, "memory_info(device=-1) -> (free, total) in bytes."},
+    {"memory_stats", memory_stats, METH_VARARGS, "memory_stats(device=-1) -> flat dict with torch.cuda's keys."},
+    {"empty_cache", empty_cache, METH_NOARGS, "Gives cached device memory back."},
+    {"reset_peak_memory_stats", reset_peak_memory_stats, METH_VARARGS, "reset_peak_memory_stats(device=-1)."},
+    {"reset_accumulated_memory_stats", reset_accumulated_memory_stats, METH_VARARGS, "reset_accumulated_memory_stats(device=-1)."},
+    {"set_memory_fraction", set_fraction, METH_VARARGS, "set_memory_fraction(fraction, device=-1)."},
+    {"get_memory_fraction", get_fraction, METH_VARARGS, "get_memory_fraction(device=-1)."},
+    {"properties", properties, METH_VARARGS, "properties(device=-1) -> dict(name, total_memory, cube_core_num, ...)."},
+    {"fallback_counts", get_fallback_counts, METH_NOARGS, "Operators that ran on the CPU instead -> how often."},
+    {"reset_fallback_counts", do_reset_fallback_counts, METH_NOARGS, "Forgets the counts."},
+    {"stream_priority_range", priority_range, METH_NOARGS, "(least, greatest) priority of streams."},
+    {"stream_pointer", stream_pointer, METH_VARARGS, "stream_pointer(stream_id, device) -> address of CANN's stream."},
+    {"library_paths", library_paths, METH_NOARGS, "Paths of the loaded CANN libraries."},
+    {"functions", functions, METH_NOARGS, "CANN functions that the adapter uses -> found?"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef module = {PyModuleDef_HEAD_INIT, "torchtitan_npu._bridge", "The C++ half of torchtitan_npu.", -1, methods, nullptr, nullptr,
+                      nullptr, nullptr};
+
+} // namespace
+} // namespace npu
+
+PyMODINIT_FUNC PyInit__bridge(void) { return PyModule_Create(&npu::module); }
