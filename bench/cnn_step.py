@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from measure import finish, interleave, paired, require_npu, spread, verdict
+from _measure import finish, interleave, paired, require_npu, spread, verdict
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 

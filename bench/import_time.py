@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 
-from measure import finish, spread, verdict
+from _measure import finish, spread, verdict
 
 PROGRAM = """
 import json, os, time

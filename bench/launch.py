@@ -19,7 +19,7 @@ import time
 from typing import Any
 
 import torch
-from measure import finish, interleave, paired, require_npu, spread, verdict
+from _measure import finish, interleave, paired, require_npu, spread, verdict
 
 QUEUE_MODES = {
     "queue on": {"TASK_QUEUE_ENABLE": "1"},

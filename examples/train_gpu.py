@@ -10,18 +10,15 @@ import statistics
 import time
 from pathlib import Path
 
-import matplotlib
 import torch
 import torch.cuda
+from matplotlib import pyplot as plt
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms
 from torchvision.datasets import CIFAR10
 from tqdm import tqdm
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402
 
 BUNDLED = Path(__file__).resolve().parent / "data" / "cifar10"
 
@@ -187,6 +184,7 @@ class Trainer:
 
 
 def plot_curves(trainer, path):
+    plt.switch_backend("Agg")  # works without a display
     epochs = range(1, len(trainer.losses) + 1)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
     left.plot(epochs, trainer.losses, marker="o")

@@ -85,7 +85,8 @@ def test_default_device_reaches_all_factories(device):
                 torch.tril_indices(3, 3), torch.zeros(2).new_ones(2), torch.hann_window(4), torch.rand(3), torch.empty_strided((2, 2), (1, 2))]
         layers = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     assert {tensor.device.type for tensor in [*made, *layers.parameters(), *layers.buffers()]} == {"npu"}
-    for tensor, want in zip(made[:5], [torch.arange(4), torch.linspace(0, 1, 5), torch.eye(3), torch.tensor([1.5]), torch.full((2,), 7)], strict=False):
+    wanted = [torch.arange(4), torch.linspace(0, 1, 5), torch.eye(3), torch.tensor([1.5]), torch.full((2,), 7)]
+    for tensor, want in zip(made[:5], wanted, strict=True):
         torch.testing.assert_close(tensor.cpu(), want)
     torch.testing.assert_close(made[6].cpu(), torch.tril_indices(3, 3))
     torch.testing.assert_close(made[8].cpu(), torch.hann_window(4))

@@ -60,7 +60,7 @@ def test_event_needs_timing_to_measure(device):
     begin.record()
     end.record()
     torch.npu.synchronize()
-    with pytest.raises((RuntimeError, ValueError), match="(?i)timing|time"):
+    with pytest.raises((RuntimeError, ValueError), match=r"(?i)timing|time"):
         begin.elapsed_time(end)
 
 
