@@ -16,7 +16,7 @@ _surroundings.check_distribution()
 with _surroundings.autoload_of_unusable_torch_npu_off():
     import torch as _torch  # noqa: F401  (the first `import torch` of a process calls _autoload.autoload, which may finish all the rest)
 
-from torchtitan_npu import _register
+from torchtitan_npu import _register  # noqa: E402
 
 try:
     __version__: str = _version("softnpu")
