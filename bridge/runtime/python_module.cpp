@@ -4,6 +4,7 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/util/Exception.h>
+#include <torch/csrc/Generator.h>
 
 #include "bridge/runtime/runtime.h"
 
@@ -214,6 +215,13 @@ PyObject *properties(PyObject *, PyObject *arguments) {
   });
 }
 
+PyObject *get_default_generator(PyObject *, PyObject *arguments) {
+  c10::DeviceIndex device;
+  if (!parse_device(arguments, &device))
+    return nullptr;
+  return guarded([&] { return THPGenerator_Wrap(default_generator(device)); });
+}
+
 PyObject *get_fallback_counts(PyObject *, PyObject *) {
   return guarded([] {
     PyObject *result = PyDict_New();
@@ -280,6 +288,7 @@ PyMethodDef methods[] = {
     {"set_memory_fraction", set_fraction, METH_VARARGS, "set_memory_fraction(fraction, device=-1)."},
     {"get_memory_fraction", get_fraction, METH_VARARGS, "get_memory_fraction(device=-1)."},
     {"properties", properties, METH_VARARGS, "properties(device=-1) -> dict(name, total_memory, cube_core_num, ...)."},
+    {"default_generator", get_default_generator, METH_VARARGS, "default_generator(device=-1) -> torch.Generator; doesn't start the runtime."},
     {"fallback_counts", get_fallback_counts, METH_NOARGS, "Operators that ran on the CPU instead -> how often."},
     {"reset_fallback_counts", do_reset_fallback_counts, METH_NOARGS, "Forgets the counts."},
     {"stream_priority_range", priority_range, METH_NOARGS, "(least, greatest) priority of streams."},

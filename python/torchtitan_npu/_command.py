@@ -34,9 +34,11 @@ def information() -> list[str]:
     if _register.is_passive():
         return [*lines, "the device npu is served by torch_npu; this package is passive"]
     bridge = _register.bridge()
-    lines += [f"{name}: {text}" for name, text in bridge.versions().items()]
     lines.append(f"libraries: {_libraries.reason()}")
     lines += [f"  {path}" for path in bridge.library_paths()]
+    missing = [name for name, found in bridge.functions().items() if not found]
+    lines.append(f"functions of them that the adapter uses: {len(bridge.functions())}" + (f", missing: {', '.join(missing)}" if missing else ""))
+    lines.append(f"instruction set of the kernels: {_libraries.instruction_set() or 'the card'}")
     count = torch.npu.device_count()
     lines.append(f"devices: {count}")
     for index in range(count):

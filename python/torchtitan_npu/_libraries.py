@@ -5,6 +5,7 @@ Chosen once, when the device is registered. `softnpu info` prints the choice and
 
 from __future__ import annotations
 
+import ctypes
 import os
 from pathlib import Path
 
@@ -33,6 +34,18 @@ def load() -> None:
     except RuntimeError as error:
         _bridge.load(str(OWN_FOLDER))
         _reason = f"the software NPU: a card is there, but not CANN ({error}); source CANN's set_env.sh to use the card"
+
+
+def instruction_set() -> str | None:
+    """Which kernels the software NPU computes with; None for CANN's own libraries, which compute on the card."""
+    core = OWN_FOLDER / "libnpu_core.so"
+    if not any(Path(path).parent.samefile(OWN_FOLDER) for path in _bridge.library_paths()):
+        return None
+    question = ctypes.CDLL(str(core)).npu_core_isa
+    question.restype = ctypes.c_char_p
+    _bridge.init()
+    answer = question()
+    return answer.decode() if answer else None
 
 
 def reason() -> str:

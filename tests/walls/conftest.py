@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-C_BUILD = ROOT / "build/c"
+from walls_support import C_BUILD, ROOT
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +32,3 @@ def packages() -> list[Path]:
 def package(packages: list[Path]) -> Path:
     """The package folder of the running torch."""
     return next((path for path in packages if str(path.parent) in sys.path), packages[0])
-
-
-def run(*command: str | Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(word) for word in command], input=text, capture_output=True, text=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, run
+from walls_support import ROOT, run
 
 # folder -> the folders of src/ that it may include. The build's own list is in CMakeLists.txt; this one is the design.
 MAY_SEE = {
@@ -35,7 +36,7 @@ def commands(c_build: Path) -> dict[str, list[str]]:
         if match and match.group(1) not in found:
             words = shlex.split(entry["command"])
             includes = [word for word in words if word.startswith("-I")]
-            pairs = [pair for pair in zip(words, words[1:], strict=False) if pair[0] in ("-isystem", "-include")]
+            pairs = [pair for pair in itertools.pairwise(words) if pair[0] in ("-isystem", "-include")]
             found[match.group(1)] = [words[0], *includes, *(word for pair in pairs for word in pair)]
     return found
 

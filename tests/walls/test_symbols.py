@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, run
+from walls_support import ROOT, run
 
 sys.path.insert(0, str(ROOT / "tools"))
 import make_interface
