@@ -1,0 +1,74 @@
+/* Tile loads and stores. See convert.h. Compiled once per ISA; the unit-stride loops are the vectoriser's. */
+#include "kernels/convert.h"
+
+#include "base/half.h"
+#include "kernels/isa.h"
+
+#define READ_plain(x) (x)
+#define READ_f16(x) half_f16_to_f32(x)
+#define READ_bf16(x) half_bf16_to_f32(x)
+#define READ_bool(x) ((x) != 0)
+
+#define WRITE_f64(x) ((double)(x))
+#define WRITE_f32(x) ((float)(x))
+#define WRITE_f16(x) half_f16_from_f32((float)(x))
+#define WRITE_bf16(x) half_bf16_from_f32((float)(x))
+#define WRITE_i64(x) ((int64_t)(x))
+#define WRITE_i32(x) ((int32_t)(int64_t)(x))
+#define WRITE_i16(x) ((int16_t)(int64_t)(x))
+#define WRITE_i8(x) ((int8_t)(int64_t)(x))
+#define WRITE_u8(x) ((uint8_t)(int64_t)(x))
+#define WRITE_b8(x) ((x) != 0)
+
+#define CONVERT(tag, type, read, A, a)                                                   \
+    static void load_##tag##_##a(void *tile_, const void *in_, int64_t stride, int64_t n) \
+    {                                                                                    \
+        A *restrict tile = tile_;                                                        \
+        const type *restrict in = in_;                                                   \
+        if (stride == 1)                                                                 \
+            for (int64_t i = 0; i < n; ++i)                                              \
+                tile[i] = (A)READ_##read(in[i]);                                         \
+        else                                                                             \
+            for (int64_t i = 0; i < n; ++i)                                              \
+                tile[i] = (A)READ_##read(in[i * stride]);                                \
+    }                                                                                    \
+    static void store_##tag##_##a(void *out_, int64_t stride, const void *tile_, int64_t n) \
+    {                                                                                    \
+        type *restrict out = out_;                                                       \
+        const A *restrict tile = tile_;                                                  \
+        if (stride == 1)                                                                 \
+            for (int64_t i = 0; i < n; ++i)                                              \
+                out[i] = WRITE_##tag(tile[i]);                                           \
+        else                                                                             \
+            for (int64_t i = 0; i < n; ++i)                                              \
+                out[i * stride] = WRITE_##tag(tile[i]);                                  \
+    }
+
+#define TYPES(X, A, a)                    \
+    X(f64, double, plain, A, a)           \
+    X(f32, float, plain, A, a)            \
+    X(f16, uint16_t, f16, A, a)           \
+    X(bf16, uint16_t, bf16, A, a)         \
+    X(i64, int64_t, plain, A, a)          \
+    X(i32, int32_t, plain, A, a)          \
+    X(i16, int16_t, plain, A, a)          \
+    X(i8, int8_t, plain, A, a)            \
+    X(u8, uint8_t, plain, A, a)           \
+    X(b8, uint8_t, bool, A, a)
+
+TYPES(CONVERT, double, f64)
+TYPES(CONVERT, float, f32)
+TYPES(CONVERT, int64_t, i64)
+
+#define ROW(function, UPPER, tag)                                                                             \
+    [DTYPE_##UPPER] = {[ACCUMULATE_F64] = function##_##tag##_f64, [ACCUMULATE_F32] = function##_##tag##_f32,  \
+                       [ACCUMULATE_I64] = function##_##tag##_i64},
+#define ROWS(function)                                                                        \
+    ROW(function, F64, f64) ROW(function, F32, f32) ROW(function, F16, f16)                   \
+    ROW(function, BF16, bf16) ROW(function, I64, i64) ROW(function, I32, i32)                 \
+    ROW(function, I16, i16) ROW(function, I8, i8) ROW(function, U8, u8) ROW(function, B8, b8)
+
+const struct convert_kernels KERNEL_TABLE(convert_kernels) = {
+    .load = {ROWS(load)},
+    .store = {ROWS(store)},
+};
