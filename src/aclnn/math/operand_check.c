@@ -1,0 +1,89 @@
+/* Checks that phase 1 of many operators makes. See operand_check.h. */
+#include "aclnn/math/operand_check.h"
+
+#include <string.h>
+
+static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
+
+int check_sizes(const struct plan *plan, const struct view *v, const char *parameter, const int64_t *sizes, int ndim)
+{
+    if (v->ndim == ndim && memcmp(v->sizes, sizes, (size_t)ndim * sizeof *sizes) == 0)
+        return 0;
+    struct view wanted = {.dtype = v->dtype, .ndim = (uint8_t)ndim};
+    memcpy(wanted.sizes, sizes, (size_t)ndim * sizeof *sizes);
+    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s is %s, expected %s", parameter, view_text(v), view_text(&wanted));
+}
+
+int check_same_dtype(const struct plan *plan, const struct view *a, const char *a_name, const struct view *b, const char *b_name)
+{
+    if (a->dtype == b->dtype)
+        return 0;
+    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s has data type %s and %s has %s; they must be equal", a_name,
+                     dtype_name((enum dtype)a->dtype), b_name, dtype_name((enum dtype)b->dtype));
+}
+
+int check_not_complex(const struct plan *plan, const struct view *v, const char *parameter)
+{
+    if (dtype_kind((enum dtype)v->dtype) != KIND_COMPLEX)
+        return 0;
+    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s has data type %s; real types are allowed", parameter,
+                     dtype_name((enum dtype)v->dtype));
+}
+
+int check_floating(const struct plan *plan, const struct view *v, const char *parameter)
+{
+    if (dtype_is_floating((enum dtype)v->dtype))
+        return 0;
+    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s has data type %s; f64, f32, f16 and bf16 are allowed", parameter,
+                     dtype_name((enum dtype)v->dtype));
+}
+
+int check_index_dtype(const struct plan *plan, const struct view *v, const char *parameter)
+{
+    if (v->dtype == DTYPE_I64 || v->dtype == DTYPE_I32)
+        return 0;
+    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s has data type %s; i64 and i32 are allowed", parameter,
+                     dtype_name((enum dtype)v->dtype));
+}
+
+int check_output_not_expanded(const struct plan *plan, const struct view *v, const char *parameter)
+{
+    if (!view_overlaps_itself(v))
+        return 0;
+    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "elements of %s share memory (an expanded tensor can't be written)",
+                     parameter);
+}
+
+int check_dim(const struct plan *plan, int64_t dim, const struct view *v, const char *parameter, int *wrapped)
+{
+    *wrapped = view_wrap_dim(dim, v->ndim);
+    if (*wrapped >= 0)
+        return 0;
+    const int range = v->ndim > 0 ? v->ndim : 1;
+    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s is %lld; a tensor of %d dimensions takes [%d, %d]", parameter,
+                     (long long)dim, v->ndim, -range, range - 1);
+}
+
+int check_dims(const struct plan *plan, const struct aclIntArray *dims, const struct view *v, uint32_t *mask)
+{
+    *mask = 0;
+    if (!dims || dims->count == 0) {
+        *mask = (1u << v->ndim) - 1;
+        return 0;
+    }
+    for (uint64_t i = 0; i < dims->count; ++i) {
+        int d;
+        TRY(check_dim(plan, dims->values[i], v, "dim", &d));
+        if (*mask >> d & 1)
+            return error_set(ACLNN_ERROR_PARAM, name_of(plan), "dim %d appears twice in the list of dims", d);
+        *mask |= 1u << d;
+    }
+    return 0;
+}
+
+int check_not_null(const struct plan *plan, const void *handle, const char *parameter)
+{
+    if (handle)
+        return 0;
+    return error_set(ACLNN_ERROR_NULLPTR, name_of(plan), "%s is null", parameter);
+}
