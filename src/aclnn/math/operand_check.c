@@ -78,6 +78,7 @@ int check_dims(const struct plan *plan, const struct aclIntArray *dims, const st
             return error_set(ACLNN_ERROR_PARAM, name_of(plan), "dim %d appears twice in the list of dims", d);
         *mask |= 1u << d;
     }
+    *mask &= (1u << v->ndim) - 1; /* a 0-dimensional tensor accepts dim 0 and has nothing to reduce */
     return 0;
 }
 

@@ -111,7 +111,9 @@ static int reduce_run(struct plan *plan)
         else
             center_f32(job, (float *)(void *)center, r.reduced_count, r.kept_count);
     }
-    reduction_run(&r, job->fold, job->map, job->map_parameter, center, results);
+    /* "Is any of nothing true?" has the sum's answer, not the maximum's. */
+    const bool any_of_nothing = job->map == MAP_nonzero && r.reduced_count == 0 && job->fold == FOLD_max;
+    reduction_run(&r, any_of_nothing ? FOLD_sum : job->fold, job->map, job->map_parameter, center, results);
     write_results(plan->operands[1], job, results, center);
     if (job->write_center)
         write_results(plan->operands[2], &(struct reduce_job){.type = job->type}, center, center);
@@ -183,7 +185,7 @@ static int reduce_checked(struct plan *plan, const struct reduce_arguments *a, s
     if (a->one_dim) {
         int dim;
         TRY(check_dim(plan, *a->one_dim, in, "dim", &dim));
-        job->mask = 1u << dim;
+        job->mask = in->ndim ? 1u << dim : 0;
     } else {
         TRY(check_dims(plan, a->dims, in, &job->mask));
     }
