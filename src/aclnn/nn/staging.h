@@ -1,0 +1,40 @@
+/* Operands of network operators as contiguous memory of the type that their kernels compute in.
+ *
+ * Phase 1 asks for each operand (stage_operand); one that is already contiguous and of that type is used in place, any other
+ * gets room in the plan's workspace. Phase 2 reads (stage_read), asks for the place to write (stage_target) and brings results
+ * home (stage_write_back). struct staging is the first member of an operator's immediates.
+ * Invariant: offsets are multiples of 64, so kernels may rely on aligned scratch in the workspace. */
+#ifndef ACLNN_NN_STAGING_H
+#define ACLNN_NN_STAGING_H
+
+#include "aclnn/plan.h"
+#include "base/pool.h"
+#include "kernels/convert.h"
+
+struct staging {
+    int64_t offset[PLAN_OPERANDS]; /* into the workspace; < 0: in place */
+    uint8_t type[PLAN_OPERANDS];   /* enum accumulate */
+    uint64_t bytes;                /* workspace asked for so far */
+};
+
+void stage_begin(struct staging *s);
+/* view: one of plan->operands. An absent operand (data NULL) needs nothing. */
+void stage_operand(struct plan *plan, struct staging *s, const struct view *view, enum accumulate type);
+/* Room of the plan's own; returns its offset. */
+int64_t stage_reserve(struct staging *s, uint64_t bytes);
+
+/* NULL for an absent operand. */
+const void *stage_read(struct plan *plan, const struct staging *s, int operand);
+void *stage_target(struct plan *plan, const struct staging *s, int operand);
+void stage_write_back(struct plan *plan, const struct staging *s, int operand);
+static inline void *stage_room(struct plan *plan, int64_t offset) { return (char *)plan->workspace + offset; }
+
+/* Copies between a view and contiguous memory, by the pool. */
+void stage_load(const struct view *view, enum accumulate type, void *memory);
+void stage_store(const struct view *view, enum accumulate type, const void *memory);
+
+/* pool_for for items that are independent of each other: pieces big enough to be worth a thread (cost: elements an item
+ * touches), small enough that the threads end together. */
+void parallel_for(int64_t count, int64_t cost, pool_body_fn body, void *argument);
+
+#endif
