@@ -187,7 +187,9 @@ class InTree(Command):
     def run(self) -> None:
         """Links the sources, compiles, writes dist-info and the launcher build/torch-<version>/run."""
         destination = TORCH_BUILD / "python"
-        sources = {path.relative_to(ROOT / "python") for path in (ROOT / "python" / PACKAGE).rglob("*") if path.is_file() and path.suffix != ".pyc"}
+        sources = {
+            path.relative_to(ROOT / "python") for path in (ROOT / "python").rglob("*") if path.is_file() and path.suffix in (".py", ".pyi", ".typed")
+        }
         for stale in [path for path in destination.rglob("*") if path.is_symlink() and not path.exists()]:
             stale.unlink()
         for name in sources:
@@ -222,6 +224,7 @@ Distribution.in_tree = False
 setup(
     package_dir={"": "python"},
     packages=[PACKAGE, f"{PACKAGE}.npu"],
+    py_modules=["softnpu_autoload"],
     package_data={PACKAGE: ["py.typed", "*.pyi"]},
     ext_modules=[extension()],
     install_requires=[f"torch=={TORCH_MINOR[0]}.{TORCH_MINOR[1]}.*"],

@@ -73,7 +73,7 @@ def fill(folder: Path, kind: str) -> None:
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, stdout=sys.stderr)
     except subprocess.CalledProcessError as error:
         raise SystemExit(f"python3 -m venv failed ({error.returncode}); on Debian and Ubuntu install python3-venv") from None
-    install = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(pin_file(kind))]
+    install = [str(folder / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "-r", str(pin_file(kind))]
     if subprocess.run(install, stdout=sys.stderr).returncode != 0:
         raise SystemExit(f"pip could not install {pin_file(kind)}; its words are above. The next run starts this environment anew")
     (folder / "complete").touch()

@@ -10,11 +10,13 @@ from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
 from importlib.metadata import version as _version
 from typing import Any
 
+import softnpu_autoload as _softnpu_autoload
+
 from torchtitan_npu import _surroundings
 
-_surroundings.check_distribution()
+_softnpu_autoload.check_distribution()
 with _surroundings.autoload_of_unusable_torch_npu_off():
-    import torch as _torch  # noqa: F401  (the first `import torch` of a process calls _autoload.autoload, which may finish all the rest)
+    import torch as _torch  # noqa: F401  (the first `import torch` of a process calls softnpu_autoload.autoload, which may finish all the rest)
 
 from torchtitan_npu import _register  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""What else is installed: the real torch_npu, CANN, another project's torchtitan-npu, a torch that the bridge wasn't built for.
+"""What else is installed: the real torch_npu, CANN, a torch that the bridge wasn't built for.
 
 | torch_npu installed | its libraries (CANN) can be loaded | who registers `npu`                                                       |
 | no                  | -                                  | this package; `import torch_npu` finds it too (AliasFinder)               |
@@ -16,30 +16,14 @@ import functools
 import importlib
 import importlib.abc
 import importlib.machinery
-import importlib.metadata
 import importlib.util
 import os
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 PACKAGE = "torchtitan_npu"
 ALIAS = "torch_npu"
-FOREIGN = "torchtitan-npu"
-
-
-def check_distribution() -> None:
-    """Refuses to run out of a folder that another distribution has installed files into."""
-    try:
-        foreign = importlib.metadata.distribution(FOREIGN)
-    except importlib.metadata.PackageNotFoundError:
-        return
-    if Path(str(foreign.locate_file(PACKAGE))).resolve() == Path(__file__).resolve().parent:
-        raise ImportError(
-            f"two distributions share the folder {PACKAGE}: softnpu and {FOREIGN} {foreign.version}, another project. "
-            f"Uninstall both, then install the one you want (pip uninstall softnpu {FOREIGN})"
-        )
 
 
 def check_torch(built: str, running: str) -> None:

@@ -169,7 +169,7 @@ def test_another_torch_is_refused_in_words(copied):
 
 def test_entry_points_and_command():
     backends = {entry.name: entry.value for entry in metadata.entry_points(group="torch.backends")}
-    assert backends["torchtitan_npu"] == "torchtitan_npu._autoload:autoload"
+    assert backends["torchtitan_npu"] == "softnpu_autoload:autoload"
     done = subprocess.run([sys.executable, "-m", "torchtitan_npu._command", "info"], capture_output=True, text=True, timeout=120)
     text = "\n".join(expect_output(done))
     for word in ("softnpu ", "built for torch", "libascendcl.so", "no card is there", "instruction set", "devices: ", "cube cores", "GiB"):
