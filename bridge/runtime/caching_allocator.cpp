@@ -368,7 +368,7 @@ void record_users(Cache &cache, Block *block) {
 
 void release_block(void *context) {
   auto *block = static_cast<Block *>(context);
-  if (!block || is_forked_child())
+  if (!block || in_bad_fork())
     return;
   Cache &cache = *caches[block->device].load(std::memory_order_acquire);
   std::lock_guard<SpinLock> guard(cache.lock);
@@ -421,7 +421,7 @@ struct CachingAllocator final : c10::DeviceAllocator {
   bool initialized() override { return is_initialized(); }
   void emptyCache(c10::MempoolId_t) override {
     for (auto &slot : caches)
-      if (Cache *cache = slot.load(); cache && !is_forked_child()) {
+      if (Cache *cache = slot.load(); cache && !in_bad_fork()) {
         std::lock_guard<SpinLock> guard(cache->lock);
         release_cached(*cache);
       }

@@ -13,15 +13,13 @@ namespace npu {
 namespace {
 
 std::atomic<bool> started{false};
-std::atomic<bool> forked{false};
 std::atomic<bool> forked_after_start{false};
 std::mutex start_lock;
 thread_local c10::DeviceIndex current = 0;
 thread_local c10::DeviceIndex told = -1; // what CANN was told on this thread
 
 void child_after_fork() {
-  forked = true;
-  if (started)
+  if (started) // a child forked earlier starts a runtime of its own and is an ordinary process
     forked_after_start = true;
 }
 
@@ -30,8 +28,7 @@ void child_after_fork() {
 } // namespace
 
 bool is_initialized() noexcept { return started.load(std::memory_order_acquire) && !forked_after_start; }
-bool in_bad_fork() noexcept { return forked_after_start; }
-bool is_forked_child() noexcept { return forked.load(std::memory_order_relaxed); }
+bool in_bad_fork() noexcept { return forked_after_start.load(std::memory_order_relaxed); }
 
 static void start() {
   std::lock_guard<std::mutex> guard(start_lock);

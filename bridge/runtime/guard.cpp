@@ -68,7 +68,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
       check_status(cann.aclrtSynchronizeEvent(event), "aclrtSynchronizeEvent");
   }
   void destroyEvent(void *event, const c10::DeviceIndex) const noexcept override {
-    if (event && !is_forked_child())
+    if (event && !in_bad_fork())
       cann.aclrtDestroyEvent(event);
   }
   double elapsedTime(void *start, void *end, const c10::DeviceIndex) const override {

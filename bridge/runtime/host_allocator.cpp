@@ -132,7 +132,7 @@ PinnedAllocator &pinned() {
 
 void PinnedAllocator::release(void *context) {
   auto *block = static_cast<HostBlock *>(context);
-  if (!block || is_forked_child())
+  if (!block || in_bad_fork())
     return;
   std::lock_guard<std::mutex> guard(pinned().lock_);
   pinned().in_use_.erase(block->data);
@@ -145,7 +145,7 @@ REGISTER_HOST_ALLOCATOR(kDevice, &pinned())
 
 c10::Allocator *host_allocator() noexcept { return &pinned(); }
 
-bool is_pinned(const void *data) { return !is_forked_child() && pinned().contains(data); }
+bool is_pinned(const void *data) { return !in_bad_fork() && pinned().contains(data); }
 
 bool host_record_stream(const void *data, const c10::Stream &stream) { return pinned().record(data, stream); }
 

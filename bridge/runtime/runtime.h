@@ -24,8 +24,7 @@ constexpr int kMaxDevices = 64;
 /* --- device.cpp --- */
 void ensure_initialized();             // throws: no library, bad fork
 bool is_initialized() noexcept;
-bool in_bad_fork() noexcept;           // a child forked after the parent had started the runtime
-bool is_forked_child() noexcept;       // any forked child: nothing of ours may be freed or locked here
+bool in_bad_fork() noexcept;           // a child forked after the parent had started the runtime: nothing of ours may be freed or locked
 c10::DeviceIndex device_count() noexcept;
 c10::DeviceIndex current_device() noexcept;
 void set_device(c10::DeviceIndex index);                // throws on a bad index, leaving the state alone
