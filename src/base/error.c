@@ -43,6 +43,8 @@ int error_set(int code, const char *function, const char *format, ...)
     struct error_slot *const s = slot_get();
     if (!s)
         return code;
+    if (strncmp(function, "core_", 5) == 0) /* the prefix that public names carry inside the core */
+        function += 5;
     char older[TEXT_BYTES];
     memcpy(older, s->text, sizeof older);
     int used = snprintf(s->text, TEXT_BYTES, "%s: ", function);

@@ -6,23 +6,20 @@
 #define _GNU_SOURCE
 #include "base/pool.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/env.h"
+#include "base/futex.h"
 #include "base/host.h"
 #include "base/log.h"
 #include "base/thread.h"
 
-enum { SPIN_NANOSECONDS = 50000, HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20 };
 #define STATE_OPEN 0x80000000u
 #define STATE_OWNER_WAITS 0x40000000u
 #define STATE_INSIDE 0x3fffffffu
@@ -42,43 +39,15 @@ static pthread_mutex_t job_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t size_once = PTHREAD_ONCE_INIT;
 static int threads;       /* wanted, the caller included; set by size_once */
 static bool spinning;     /* every thread has a core */
+static bool several_cores;
 static bool started;      /* job_lock */
 static _Atomic bool forgotten;
-
-static void futex_wait(_Atomic uint32_t *word, uint32_t seen)
-{
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
-}
-
-static void futex_wake(_Atomic uint32_t *word, int waiters)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, waiters, NULL, NULL, 0);
-}
-
-static inline void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 /* Waits until *word != seen, or the time is up. */
 static void spin_while(_Atomic uint32_t *word, uint32_t seen)
 {
-    if (!spinning)
-        return;
-    struct timespec start, now;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    do {
-        for (int i = 0; i < 64; ++i) {
-            if (atomic_load_explicit(word, memory_order_relaxed) != seen)
-                return;
-            relax();
-        }
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while ((now.tv_sec - start.tv_sec) * 1000000000 + (now.tv_nsec - start.tv_nsec) < SPIN_NANOSECONDS);
+    if (spinning)
+        spin_until_changed(word, seen);
 }
 
 static void take_ranges(void)
@@ -117,7 +86,7 @@ static void *worker(void *unused)
             ++job.sleepers;
             /* The owner raises generation before it looks for sleepers, so one of the two sees the other. */
             if (job.generation == seen)
-                futex_wait(&job.generation, seen);
+                futex_sleep(&job.generation, seen, -1);
             --job.sleepers;
         }
         if (job.generation == seen)
@@ -134,7 +103,8 @@ static void choose_size(void)
     const int asked = (int)env_int(ENV_NPU_POOL_THREADS);
     const int share = cores / (int)env_int(ENV_LOCAL_WORLD_SIZE);
     threads = asked > 0 ? asked : share > 0 ? share : 1;
-    spinning = cores > 1 && threads <= cores;
+    several_cores = cores > 1;
+    spinning = several_cores && threads <= cores;
 }
 
 int pool_threads(void)
@@ -187,7 +157,7 @@ static void run_shared(int64_t count, int64_t grain, pool_body_fn body, void *ar
                 continue; /* somebody left meanwhile; state is fresh */
             state |= STATE_OWNER_WAITS;
         }
-        futex_wait(&job.state, state);
+        futex_sleep(&job.state, state, -1);
         state = job.state;
     }
     job.state = 0;
@@ -206,6 +176,12 @@ void pool_for(int64_t count, int64_t grain, pool_body_fn body, void *argument)
     }
     for (int64_t begin = 0; begin < count; begin += grain)
         body(argument, begin, count - begin < grain ? count : begin + grain);
+}
+
+bool spin_is_useful(void)
+{
+    pool_threads(); /* size_once */
+    return several_cores;
 }
 
 void pool_forget_after_fork(void) { forgotten = true; }

@@ -25,6 +25,7 @@ int fork_watch(void)
 
 int fork_refuse(const char *what)
 {
-    FAIL(ERROR_RT_CONTEXT_NULL, "%s: Cannot re-initialize NPU in forked subprocess. To use NPU with multiprocessing, you must use "
-         "the 'spawn' start method", what);
+    return error_set(ERROR_RT_CONTEXT_NULL, what,
+                     "Cannot re-initialize NPU in forked subprocess. To use NPU with multiprocessing, you must use the 'spawn' "
+                     "start method");
 }

@@ -14,6 +14,13 @@ static inline bool fork_happened(void) { return __builtin_expect(fork_flag, 0); 
 /* ERROR_RT_CONTEXT_NULL with the text; `what` names what was tried. */
 int fork_refuse(const char *what) __attribute__((cold));
 
+/* First line of a public function that uses the device. */
+#define REFUSE_AFTER_FORK()               \
+    do {                                  \
+        if (fork_happened())              \
+            return fork_refuse(__func__); \
+    } while (0)
+
 /* Registers the child handler; called when the runtime starts. */
 int fork_watch(void);
 

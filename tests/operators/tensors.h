@@ -4,6 +4,7 @@
 #ifndef TESTS_OPERATORS_TENSORS_H
 #define TESTS_OPERATORS_TENSORS_H
 
+#include "acl/acl.h"
 #include "aclnnop/all_operators.h"
 #include "base/half.h"
 #include "check.h"
@@ -159,8 +160,8 @@ static inline int tensors_synchronize(void)
 
 static inline void tensors_begin(void)
 {
-    CHECK(kernels_select(NULL) == 0, "kernels_select");
-    CHECK_OK(device_set_current(0));
+    CHECK_OK(aclInit(NULL));
+    CHECK_OK(aclrtSetDevice(0));
 }
 
 /* Runs body once for each kernel set of this machine. */

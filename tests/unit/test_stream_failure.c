@@ -3,10 +3,9 @@
 
 #include <pthread.h>
 
-#include "acl/acl_base.h"
+#include "acl/acl.h"
 #include "base/error.h"
 #include "runtime/device.h"
-#include "runtime/fork.h"
 #include "runtime/stream.h"
 
 struct memory { float bad[4], from_bad[4], good[4]; };
@@ -105,7 +104,7 @@ static void a_destroyed_handle_is_refused(void)
 
 int main(void)
 {
-    CHECK_OK(fork_watch());
+    CHECK_OK(aclInit(NULL));
     CHECK(device_set_current(0) == 0, "device");
     failure_is_reported_once_and_readers_are_skipped(TASK_QUEUED);
     failure_is_reported_once_and_readers_are_skipped(TASK_SMALL);

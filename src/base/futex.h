@@ -1,0 +1,63 @@
+/* Words that threads wait on: bounded spinning, then sleep in the kernel.
+ *
+ * The pattern everywhere: whoever changes the word wakes only when somebody said that it sleeps, because a wake-up is a system
+ * call. Spinning pays only where the other side has a core of its own (spin_is_useful). */
+#ifndef BASE_FUTEX_H
+#define BASE_FUTEX_H
+
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SPIN_NANOSECONDS = 50000 };
+
+static inline int64_t clock_nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Sleeps while *word == seen, at most until `deadline` (clock_nanoseconds; negative: for ever). May return early. */
+static inline void futex_sleep(_Atomic uint32_t *word, uint32_t seen, int64_t deadline)
+{
+    struct timespec until = {.tv_sec = deadline / 1000000000, .tv_nsec = deadline % 1000000000};
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, seen, deadline < 0 ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+static inline void futex_wake(_Atomic uint32_t *word, int sleepers)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, sleepers, NULL, NULL, 0);
+}
+
+/* True as soon as *word != seen; false when SPIN_NANOSECONDS passed. */
+static inline bool spin_until_changed(_Atomic uint32_t *word, uint32_t seen)
+{
+    const int64_t start = clock_nanoseconds();
+    do
+        for (int i = 0; i < 64; ++i) {
+            if (atomic_load_explicit(word, memory_order_acquire) != seen)
+                return true;
+            cpu_relax();
+        }
+    while (clock_nanoseconds() - start < SPIN_NANOSECONDS);
+    return false;
+}
+
+/* More than one core in the affinity mask? Read once. */
+bool spin_is_useful(void);
+
+#endif

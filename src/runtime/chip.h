@@ -1,0 +1,20 @@
+/* The chip that the software NPU stands for (environment: ASCEND_SOC). chip.def is the table. */
+#ifndef RUNTIME_CHIP_H
+#define RUNTIME_CHIP_H
+
+#include <stdint.h>
+
+struct chip_profile {
+    const char *name;
+    int cube_cores, vector_cores;
+    int64_t cache_bytes, memory_bytes;
+    int memory_bandwidth, hccs_bandwidth, roce_bandwidth; /* GB/s */
+    const char *source;
+};
+
+/* NULL when ASCEND_SOC names no chip of the table. Chosen at the first call. */
+const struct chip_profile *chip_profile(void);
+/* "Ascend910A, Ascend910B, ...", for messages. */
+const char *chip_names(void);
+
+#endif

@@ -1,0 +1,116 @@
+/* aclInit and aclFinalize. See init.h.
+ *
+ * References and epoch change under init_lock; the epoch is read without it. */
+#include "runtime/init.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "acl/acl.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "kernels/kernels.h"
+#include "runtime/chip.h"
+#include "runtime/device.h"
+#include "runtime/fork.h"
+#include "runtime/stream.h"
+
+static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t references;
+static bool finalized;
+static _Atomic uint32_t epoch;
+static uint32_t last_epoch;
+
+uint32_t runtime_epoch(void) { return atomic_load_explicit(&epoch, memory_order_acquire); }
+
+int runtime_require(const char *function)
+{
+    if (__builtin_expect(runtime_epoch() == 0, 0))
+        return error_set(ERROR_UNINITIALIZED, function, "the runtime isn't initialized; call aclInit first");
+    return 0;
+}
+
+/* "baseline avx2 avx512", those that this CPU runs only when asked. */
+static void list_kernel_sets(char *text, size_t bytes, bool only_runnable)
+{
+    int used = 0;
+    text[0] = '\0';
+    for (int i = 0; kernel_set_at(i); ++i)
+        if (!only_runnable || kernel_set_runnable(kernel_set_at(i)->isa))
+            used += snprintf(text + used, bytes - (size_t)used, "%s%s", used ? " " : "", kernel_set_at(i)->isa);
+}
+
+static int choose_kernels(void)
+{
+    char compiled[128], runnable[128];
+    if (kernels_select(env_text(ENV_NPU_ISA)) == 0) {
+        LOG_INFO("kernels for %s", kernels->isa);
+        return 0;
+    }
+    list_kernel_sets(compiled, sizeof compiled, false);
+    list_kernel_sets(runnable, sizeof runnable, true);
+    FAIL(ERROR_INVALID_PARAM, "NPU_ISA=%s can't be used; compiled in: %s; this CPU runs: %s", env_text(ENV_NPU_ISA), compiled,
+         runnable);
+}
+
+static int check_configuration(const char *path)
+{
+    REQUIRE(!path || path[0] == '\0' || access(path, R_OK) == 0, ACL_ERROR_INVALID_FILE, "the configuration file %s can't be read", path);
+    TRY(env_check());
+    REQUIRE(chip_profile() != NULL, ERROR_INVALID_PARAM, "ASCEND_SOC=%s is unknown; known are %s", env_text(ENV_ASCEND_SOC), chip_names());
+    REQUIRE(strcmp(env_text(ENV_NPU_FIDELITY), "ieee") == 0, ERROR_INVALID_PARAM, "NPU_FIDELITY=%s isn't available; ieee is",
+            env_text(ENV_NPU_FIDELITY));
+    return choose_kernels();
+}
+
+aclError aclInit(const char *configPath)
+{
+    REFUSE_AFTER_FORK();
+    log_configure();
+    pthread_mutex_lock(&init_lock);
+    int code;
+    if (references > 0) {
+        ++references;
+        code = error_set(ERROR_REPEAT_INITIALIZE, __func__, "the runtime is initialized already");
+    } else if ((code = check_configuration(configPath)) == 0 && (code = fork_watch()) == 0) {
+        references = 1;
+        atomic_store_explicit(&epoch, ++last_epoch, memory_order_release);
+    }
+    pthread_mutex_unlock(&init_lock);
+    return code;
+}
+
+/* Called with init_lock. Failures of queued work have nobody left to tell. */
+static void shut_down(void)
+{
+    if (stream_synchronize_device(-1, -1) != 0)
+        LOG_WARNING("work that was queued at aclFinalize failed");
+    devices_release();
+    references = 0;
+    finalized = true;
+    atomic_store_explicit(&epoch, 0, memory_order_release);
+}
+
+static int finalize(const char *function, bool at_once, uint64_t *left)
+{
+    if (fork_happened())
+        return 0;
+    pthread_mutex_lock(&init_lock);
+    int code = 0;
+    if (references == 0)
+        code = error_set(finalized ? ACL_ERROR_REPEAT_FINALIZE : ERROR_UNINITIALIZED, function, "the runtime isn't initialized");
+    else if (at_once || --references == 0)
+        shut_down();
+    if (left && code == 0)
+        *left = references;
+    pthread_mutex_unlock(&init_lock);
+    return code;
+}
+
+aclError aclFinalize(void) { return finalize(__func__, true, NULL); }
+
+aclError aclFinalizeReference(uint64_t *refCount) { return finalize(__func__, false, refCount); }
