@@ -6,6 +6,7 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/Generator.h>
 
+#include "bridge/operators/registry.h"
 #include "bridge/runtime/runtime.h"
 
 namespace npu {
@@ -48,6 +49,7 @@ PyObject *load(PyObject *, PyObject *arguments) {
     return nullptr;
   return guarded([&] {
     TORCH_CHECK(cann_load(folder) == 0, cann_load_error());
+    register_operators();
     return none();
   });
 }

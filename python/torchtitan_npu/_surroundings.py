@@ -111,7 +111,6 @@ class AliasFinder(importlib.abc.MetaPathFinder):
 
 
 def add_alias() -> None:
-    """Makes `import torch_npu` find this package; only where none is installed. In front of the other finders: through the package's
-    __path__ they would load `torch_npu.npu` as a second module."""
+    """Makes `import torch_npu` find this package; behind all other finders, so that an installed one wins."""
     if not any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, AliasFinder())
+        sys.meta_path.append(AliasFinder())

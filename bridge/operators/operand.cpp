@@ -1,0 +1,96 @@
+/* Conversions off the hot path, and errors of the plug-in. See operand.h. */
+#include "bridge/operators/operand.h"
+
+namespace npu {
+
+int32_t acl_dtype(c10::ScalarType type) {
+  switch (type) {
+  case c10::ScalarType::Float: return ACL_FLOAT;
+  case c10::ScalarType::Double: return ACL_DOUBLE;
+  case c10::ScalarType::Half: return ACL_FLOAT16;
+  case c10::ScalarType::BFloat16: return ACL_BF16;
+  case c10::ScalarType::Byte: return ACL_UINT8;
+  case c10::ScalarType::Char: return ACL_INT8;
+  case c10::ScalarType::Short: return ACL_INT16;
+  case c10::ScalarType::Int: return ACL_INT32;
+  case c10::ScalarType::Long: return ACL_INT64;
+  case c10::ScalarType::Bool: return ACL_BOOL;
+  case c10::ScalarType::UInt16: return ACL_UINT16;
+  case c10::ScalarType::UInt32: return ACL_UINT32;
+  case c10::ScalarType::UInt64: return ACL_UINT64;
+  case c10::ScalarType::ComplexHalf: return ACL_COMPLEX32;
+  case c10::ScalarType::ComplexFloat: return ACL_COMPLEX64;
+  case c10::ScalarType::ComplexDouble: return ACL_COMPLEX128;
+  case c10::ScalarType::Float8_e5m2: return ACL_FLOAT8_E5M2;
+  case c10::ScalarType::Float8_e4m3fn: return ACL_FLOAT8_E4M3FN;
+  case c10::ScalarType::Float8_e8m0fnu: return ACL_FLOAT8_E8M0;
+  default: TORCH_CHECK_TYPE(false, "dtype ", toString(type), " is not supported on npu");
+  }
+}
+
+void raise(int code) {
+  const char *const name = npu_failed_operator();
+  const char *const text = npu_failure_text();
+  TORCH_CHECK(text == nullptr, name, ": ", text, ", error code is ", code);
+  throw_status(code, name);
+}
+
+bool blocking_launches() noexcept {
+  static const bool blocking = launch_blocking();
+  return blocking;
+}
+
+void wait_if_blocking() { synchronize_stream(current_stream(current_device())); }
+
+void Operand::move_here(const at::Tensor &tensor) {
+  TORCH_CHECK(tensor.is_cpu() || tensor.device().type() == kDevice, "Expected all tensors to be on the same device, but found at least two "
+              "devices, npu:", int(current_device()), " and ", tensor.device(), "!");
+  TORCH_CHECK(tensor.is_cpu() && tensor.dim() == 0, "Expected all tensors to be on the same device, but found at least two devices, npu:",
+              int(current_device()), " and ", tensor.device(), "!");
+  copy_ = empty({}, tensor.scalar_type());
+  check(npu_fill_scalar(Plain(copy_), ScalarOperand(tensor.item()), stream()));
+  describe(*copy_.unsafeGetTensorImpl(), plain_);
+}
+
+npu_scalar plain_scalar(const c10::Scalar &scalar) {
+  npu_scalar plain{};
+  if (scalar.isFloatingPoint()) {
+    plain.kind = ACL_DOUBLE;
+    plain.value.f64 = scalar.toDouble();
+  } else if (scalar.isBoolean()) {
+    plain.kind = ACL_BOOL;
+    plain.value.i64 = scalar.toBool();
+  } else if (scalar.isComplex()) {
+    const auto number = scalar.toComplexDouble();
+    plain.kind = ACL_COMPLEX128;
+    plain.value.c128[0] = number.real();
+    plain.value.c128[1] = number.imag();
+  } else if (scalar.type() == c10::ScalarType::UInt64 && scalar.toUInt64() > uint64_t(INT64_MAX)) {
+    plain.kind = ACL_DOUBLE; // torch_npu has no unsigned scalar either; the plain struct would wrap it
+    plain.value.f64 = double(scalar.toUInt64());
+  } else {
+    plain.kind = ACL_INT64;
+    plain.value.i64 = scalar.toLong();
+  }
+  return plain;
+}
+
+void ListOperand::add(const at::Tensor &tensor) {
+  TORCH_CHECK(on_npu(tensor) && tensor.device().index() == current_device(), "Expected all tensors to be on the same device, but found at "
+              "least two devices, npu:", int(current_device()), " and ", tensor.device(), "!");
+  describe(*tensor.unsafeGetTensorImpl(), plain_.emplace_back());
+}
+
+ListOperand::ListOperand(at::TensorList list) {
+  plain_.reserve(list.size());
+  for (const at::Tensor &tensor : list)
+    add(tensor);
+}
+
+ListOperand::ListOperand(const at::ITensorListRef &list) {
+  plain_.reserve(list.size());
+  for (const at::Tensor &tensor : list)
+    add(tensor);
+}
+
+} // namespace npu

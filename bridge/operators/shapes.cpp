@@ -1,0 +1,232 @@
+/* See shapes.h. */
+#include "bridge/operators/shapes.h"
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/WrapDimUtils.h>
+#include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/native/ReduceOpsUtils.h>
+#include <ATen/native/Resize.h>
+#include <ATen/native/TypeProperties.h>
+
+namespace npu {
+
+at::Tensor broadcast(c10::ScalarType type, const at::Tensor &a, const at::Tensor &b) {
+  if (a.sizes() == b.sizes() && a.strides() == b.strides() && is_dense(a))
+    return dense_like(a, type);
+  return empty(at::infer_size(a.sizes(), b.sizes()), type);
+}
+
+c10::ScalarType promoted(const at::Tensor &a, const at::Tensor &b) { return at::native::result_type(a, b); }
+
+c10::ScalarType promoted(const at::Tensor &a, const c10::Scalar &b) { return at::native::result_type(a, b); }
+
+double largest(const at::Tensor &self) {
+  switch (self.scalar_type()) {
+  case c10::ScalarType::Half: return 65504.0;
+  case c10::ScalarType::BFloat16: return 3.3895313892515355e38;
+  case c10::ScalarType::Double: return std::numeric_limits<double>::max();
+  default: return std::numeric_limits<float>::max();
+  }
+}
+
+at::Tensor where_result(const at::Tensor &condition, const at::Tensor &self, const at::Tensor &other) {
+  TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte, "where expected condition to be a boolean tensor, but got a "
+              "tensor with dtype ", condition.scalar_type());
+  const c10::ScalarType type = promoted(self, other);
+  if (condition.sizes() == self.sizes() && self.sizes() == other.sizes())
+    return empty(self.sizes(), type);
+  return empty(at::infer_size(condition.sizes(), at::infer_size(self.sizes(), other.sizes())), type);
+}
+
+at::Tensor scalar_result(const at::Tensor &self, const char *name) {
+  TORCH_CHECK(self.numel() > 0, name, "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+              "'dim' argument.");
+  return empty({}, self.scalar_type());
+}
+
+at::Tensor trace_result(const at::Tensor &self) {
+  TORCH_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
+  return empty({}, sum_type(self.scalar_type()));
+}
+
+at::Tensor spread(const at::Tensor &self, at::OptionalIntArrayRef dim, bool keepdim) {
+  TORCH_CHECK(self.is_floating_point() || self.is_complex(), "std and var only support floating point and complex dtypes");
+  return reduced(self, dim, keepdim, c10::toRealValueType(self.scalar_type()));
+}
+
+at::Tensor index_select_result(const at::Tensor &self, int64_t dim, const at::Tensor &index) {
+  std::vector<int64_t> sizes = self.sizes().vec();
+  if (!sizes.empty())
+    sizes[at::maybe_wrap_dim(dim, self.dim())] = index.numel();
+  return empty(sizes, self.scalar_type());
+}
+
+at::Tensor embedding_result(const at::Tensor &weight, const at::Tensor &indices) {
+  TORCH_CHECK(weight.dim() == 2, "'weight' must be 2-D");
+  TORCH_CHECK(indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt, "Expected tensor for argument #1 'indices' to have one of "
+              "the following scalar types: Long, Int; but got ", indices.toString(), " instead (while checking arguments for embedding)");
+  std::vector<int64_t> sizes = indices.sizes().vec();
+  sizes.push_back(weight.size(1));
+  return empty(sizes, weight.scalar_type());
+}
+
+at::Tensor padded(const at::Tensor &self, at::IntArrayRef pad) {
+  const int64_t ndim = self.dim(), pairs = static_cast<int64_t>(pad.size()) / 2;
+  TORCH_CHECK(pad.size() % 2 == 0, "Length of pad must be even but instead it equals ", pad.size());
+  TORCH_CHECK(ndim >= pairs, "Length of pad should be no more than twice the number of dimensions of the input. Pad length is ", pad.size(),
+              " while the input has ", ndim, " dimensions.");
+  std::vector<int64_t> sizes = self.sizes().vec();
+  for (int64_t i = 0; i < pairs; ++i) {
+    int64_t &size = sizes[ndim - 1 - i];
+    const int64_t given = size;
+    size += pad[2 * i] + pad[2 * i + 1];
+    TORCH_CHECK(size >= 0, "The input size ", given, ", plus negative padding ", pad[2 * i], " and ", pad[2 * i + 1],
+                " resulted in a negative output size, which is invalid. Check dimension ", ndim - 1 - i, " of your input.");
+  }
+  return empty(sizes, self.scalar_type(), self.suggest_memory_format());
+}
+
+at::Tensor adaptive_result(const at::Tensor &self, at::IntArrayRef output_size) {
+  TORCH_CHECK(output_size.size() == 2, "adaptive_avg_pool2d: output_size must be 2");
+  TORCH_CHECK(self.dim() == 3 || self.dim() == 4, "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got ", self.sizes());
+  std::vector<int64_t> sizes = self.sizes().vec();
+  sizes[self.dim() - 2] = output_size[0];
+  sizes[self.dim() - 1] = output_size[1];
+  return empty(sizes, self.scalar_type());
+}
+
+at::Tensor layer_norm_statistic(const at::Tensor &input, at::IntArrayRef normalized_shape) {
+  std::vector<int64_t> sizes = input.sizes().vec();
+  std::fill(sizes.end() - static_cast<int64_t>(normalized_shape.size()), sizes.end(), 1);
+  const c10::ScalarType type = input.scalar_type();
+  return empty(sizes, type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type);
+}
+
+at::Tensor nll_loss2d_result(const at::Tensor &self, const at::Tensor &target, int64_t reduction) {
+  TORCH_CHECK(target.dim() == 3, "only batches of spatial targets supported (3D tensors) but got targets of dimension: ", target.dim());
+  TORCH_CHECK(self.dim() == 4, "only batches of spatial inputs supported (4D tensors), but got input of dimension: ", self.dim());
+  return reduction == 0 ? empty(target.sizes(), self.scalar_type()) : empty({}, self.scalar_type());
+}
+
+void check_dot(const at::Tensor &self, const at::Tensor &other) {
+  TORCH_CHECK(self.dim() == 1 && other.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ", other.dim(), "D tensors");
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "dot : expected both vectors to have same dtype, but found ", self.scalar_type(), " and ",
+              other.scalar_type());
+  TORCH_CHECK(self.numel() == other.numel(), "inconsistent tensor size, expected tensor [", self.numel(), "] and src [", other.numel(),
+              "] to have the same number of elements, but got ", self.numel(), " and ", other.numel(), " elements respectively");
+}
+
+void check_addr(const at::Tensor &self, const at::Tensor &vec1, const at::Tensor &vec2) {
+  TORCH_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: Expected 1-D argument vec1 and vec2, but got ", vec1.dim(), "-D and ", vec2.dim(), "-D");
+  TORCH_CHECK(self.dim() <= 2, "2D tensor expected, got ", self.dim(), "D tensor for input");
+}
+
+void check_fill(const at::Tensor &value) {
+  TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(), " dimensions.");
+}
+
+void check_value(const at::Tensor &value) {
+  TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+}
+
+void check_mask(const at::Tensor &self, const at::Tensor &mask, const char *name) {
+  TORCH_CHECK(mask.scalar_type() == at::kBool, name, " only supports boolean masks, but got mask with dtype ", mask.scalar_type());
+  TORCH_CHECK(at::infer_size(self.sizes(), mask.sizes()) == self.sizes(), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
+              at::IntArrayRef(at::infer_size(self.sizes(), mask.sizes())));
+}
+
+void check_index_select(const at::Tensor &self, int64_t dim, const at::Tensor &index) {
+  TORCH_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector, but got dim: ", index.dim(), " with type: ",
+                    index.scalar_type(), " and size: ", index.sizes());
+  TORCH_CHECK(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt, "index_select(): Expected dtype int32 or int64 for index but got: ",
+              index.scalar_type());
+  TORCH_CHECK(dim == 0 || dim == -1 || dim < self.dim(), "index_select(): Indexing dim ", dim, " is out of bounds of tensor");
+}
+
+void check_index_fill(const at::Tensor &self, int64_t dim, const at::Tensor &index) {
+  TORCH_CHECK_INDEX(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt, "index_fill_(): Expected dtype int32 or int64 for index");
+  TORCH_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
+  at::maybe_wrap_dim(dim, self.dim());
+}
+
+void check_flip(const at::Tensor &self, at::IntArrayRef dims) { at::dim_list_to_bitset(dims, self.dim()); }
+
+void check_layer_norm(const at::Tensor &input, at::IntArrayRef normalized_shape, const std::optional<at::Tensor> &weight,
+                      const std::optional<at::Tensor> &bias) {
+  TORCH_CHECK(!normalized_shape.empty(), "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+              "normalized_shape = ", normalized_shape);
+  for (const auto *parameter : {&weight, &bias})
+    TORCH_CHECK(!*parameter || !(*parameter)->defined() || (*parameter)->sizes() == normalized_shape,
+                "Expected ", parameter == &weight ? "weight" : "bias", " to be of same shape as normalized_shape, but got a parameter of shape ",
+                *parameter ? (*parameter)->sizes() : at::IntArrayRef(), " and normalized_shape = ", normalized_shape);
+  const size_t n = normalized_shape.size();
+  TORCH_CHECK(static_cast<size_t>(input.dim()) >= n && input.sizes().slice(static_cast<size_t>(input.dim()) - n) == normalized_shape,
+              "Given normalized_shape=", normalized_shape, ", expected input with shape [*", normalized_shape, "], but got input of size",
+              input.sizes());
+}
+
+bool device_number(at::TensorList list, const at::Tensor &number) {
+  return number.numel() == 1 && number.device() == list[0].device() && number.scalar_type() == list[0].scalar_type() && number.dim() == 0;
+}
+
+bool norm_fits(at::TensorList list, std::optional<c10::ScalarType> dtype) {
+  if (dtype && *dtype != list[0].scalar_type())
+    return false;
+  for (const at::Tensor &tensor : list)
+    if (tensor.numel() == 0)
+      return false;
+  return true;
+}
+
+std::vector<at::Tensor> number_each(at::TensorList list) {
+  std::vector<at::Tensor> made;
+  made.reserve(list.size());
+  for (const at::Tensor &tensor : list)
+    made.push_back(empty({}, tensor.scalar_type()));
+  return made;
+}
+
+at::Tensor reduced(const at::Tensor &self, at::OptionalIntArrayRef dim, bool keepdim, c10::ScalarType type) {
+  const int64_t ndim = self.dim();
+  const auto mask = at::native::make_dim_mask(dim, ndim);
+  return empty(at::native::shape_from_dim_mask(self, mask, keepdim), type);
+}
+
+void write_out(const at::Tensor &out, const at::Tensor &value) {
+  TORCH_CHECK(c10::canCast(value.scalar_type(), out.scalar_type()), "result type ", value.scalar_type(),
+              " can't be cast to the desired output type ", out.scalar_type());
+  at::native::resize_output(out, value.sizes());
+  out.copy_(value);
+}
+
+bool uniform_lists(std::initializer_list<at::TensorList> lists) {
+  const at::TensorList first = *lists.begin();
+  if (first.empty())
+    return false;
+  const c10::ScalarType type = first[0].scalar_type();
+  const c10::DeviceIndex device = npu_index(first[0]);
+  if (device < 0 || !c10::isFloatingType(type))
+    return false;
+  for (const at::TensorList list : lists) {
+    if (list.size() != first.size())
+      return false; // torch's loop says it in torch's words
+    for (size_t i = 0; i < list.size(); ++i) {
+      const at::TensorImpl &impl = *list[i].unsafeGetTensorImpl();
+      if (!impl.key_set().has(c10::DispatchKey::PrivateUse1) || impl.device().index() != device || list[i].scalar_type() != type ||
+          list[i].sizes() != first[i].sizes() || !is_dense(list[i]))
+        return false;
+    }
+  }
+  return true;
+}
+
+std::vector<at::Tensor> lists_like(at::TensorList list) {
+  std::vector<at::Tensor> made;
+  made.reserve(list.size());
+  for (const at::Tensor &tensor : list)
+    made.push_back(like(tensor));
+  return made;
+}
+
+
+} // namespace npu

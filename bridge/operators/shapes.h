@@ -1,0 +1,87 @@
+/* Helpers that operators.yaml uses to make and check results. */
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <initializer_list>
+#include <vector>
+
+#include "bridge/operators/fast.h"
+
+namespace npu {
+
+inline at::Tensor like(const at::Tensor &self) {
+  return is_dense(self) ? dense_like(self, self.scalar_type()) : empty(self.sizes(), self.scalar_type());
+}
+inline at::Tensor like(const at::Tensor &self, c10::ScalarType type) {
+  return is_dense(self) ? dense_like(self, type) : empty(self.sizes(), type);
+}
+/* Of a binary operator's operands. */
+at::Tensor broadcast(c10::ScalarType type, const at::Tensor &a, const at::Tensor &b);
+c10::ScalarType promoted(const at::Tensor &a, const at::Tensor &b);
+c10::ScalarType promoted(const at::Tensor &a, const c10::Scalar &b);
+/* Result dtype of a floating function of this dtype, and of a sum. */
+inline c10::ScalarType floating_type(c10::ScalarType type) {
+  return c10::isIntegralType(type, true) ? c10::typeMetaToScalarType(c10::get_default_dtype()) : type;
+}
+inline c10::ScalarType sum_type(c10::ScalarType type) { return c10::isIntegralType(type, true) ? c10::ScalarType::Long : type; }
+double largest(const at::Tensor &self); // finite number of its dtype
+at::Tensor where_result(const at::Tensor &condition, const at::Tensor &self, const at::Tensor &other);
+
+/* Sizes of a reduction; `dim` empty or missing means all. */
+at::Tensor reduced(const at::Tensor &self, at::OptionalIntArrayRef dim, bool keepdim, c10::ScalarType type);
+
+/* 0-dim result of max and min, which refuse empty tensors. */
+at::Tensor scalar_result(const at::Tensor &self, const char *name);
+at::Tensor trace_result(const at::Tensor &self);
+/* var and std. */
+at::Tensor spread(const at::Tensor &self, at::OptionalIntArrayRef dim, bool keepdim);
+inline int64_t correction_of(const std::optional<c10::Scalar> &correction) { return correction ? correction->toLong() : 1; }
+
+/* Results of indexing, padding, pooling, normalisation. */
+at::Tensor index_select_result(const at::Tensor &self, int64_t dim, const at::Tensor &index);
+at::Tensor embedding_result(const at::Tensor &weight, const at::Tensor &indices);
+at::Tensor padded(const at::Tensor &self, at::IntArrayRef pad);
+at::Tensor adaptive_result(const at::Tensor &self, at::IntArrayRef output_size);
+at::Tensor layer_norm_statistic(const at::Tensor &input, at::IntArrayRef normalized_shape);
+at::Tensor nll_loss2d_result(const at::Tensor &self, const at::Tensor &target, int64_t reduction);
+/* A gradient, or an undefined tensor when it isn't wanted or has nothing to belong to. */
+inline at::Tensor wanted(bool mask, const at::Tensor &model) { return mask && model.defined() ? like(model) : at::Tensor(); }
+inline at::Tensor wanted(bool mask, const std::optional<at::Tensor> &model) { return model ? wanted(mask, *model) : at::Tensor(); }
+
+/* Checks with torch's texts. */
+void check_dot(const at::Tensor &self, const at::Tensor &other);
+void check_addr(const at::Tensor &self, const at::Tensor &vec1, const at::Tensor &vec2);
+void check_fill(const at::Tensor &value);
+void check_value(const at::Tensor &value);
+void check_mask(const at::Tensor &self, const at::Tensor &mask, const char *name);
+void check_index_select(const at::Tensor &self, int64_t dim, const at::Tensor &index);
+void check_index_fill(const at::Tensor &self, int64_t dim, const at::Tensor &index);
+void check_flip(const at::Tensor &self, at::IntArrayRef dims);
+void check_layer_norm(const at::Tensor &input, at::IntArrayRef normalized_shape, const std::optional<at::Tensor> &weight,
+                      const std::optional<at::Tensor> &bias);
+
+/* argmax, argmin without a dimension look at the flattened tensor. */
+inline at::Tensor flat_unless(const at::Tensor &self, std::optional<int64_t> dim) { return dim ? self : self.reshape({-1}); }
+
+/* out= of an operator without meta function: resizes, casts, copies. */
+void write_out(const at::Tensor &out, const at::Tensor &value);
+inline void check_inplace_result(const at::Tensor &self, const at::Tensor &result) {
+  TORCH_CHECK(self.sizes() == result.sizes(), "output with shape ", self.sizes(), " doesn't match the broadcast shape ", result.sizes());
+}
+
+/* Lists: all on the current device of the first, floating, one dtype, tensors of equal sizes at each position, none empty list. */
+bool uniform_lists(std::initializer_list<at::TensorList> lists);
+inline bool real_scalar(const c10::Scalar &scalar) { return !scalar.isComplex(); }
+inline bool real_scalars(at::ArrayRef<c10::Scalar> scalars) {
+  for (const c10::Scalar &scalar : scalars)
+    if (scalar.isComplex())
+      return false;
+  return true;
+}
+bool device_number(at::TensorList list, const at::Tensor &number); // one element of the lists' dtype on their device
+bool norm_fits(at::TensorList list, std::optional<c10::ScalarType> dtype);
+std::vector<at::Tensor> number_each(at::TensorList list);
+std::vector<at::Tensor> lists_like(at::TensorList list);
+
+} // namespace npu

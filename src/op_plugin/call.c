@@ -1,0 +1,143 @@
+/* Handles of a call, its two phases, and what is known about its failure. See call.h. */
+#include "op_plugin/call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct npu_callbacks callbacks;
+
+/* Failure of the calling thread; pointers are to constant strings. */
+static _Thread_local struct { const char *operator; const char *text; } failure;
+
+void npu_set_callbacks(const struct npu_callbacks *given)
+{
+    callbacks = *given;
+}
+
+const char *npu_failed_operator(void)
+{
+    return failure.operator ? failure.operator : "";
+}
+
+const char *npu_failure_text(void)
+{
+    const char *const text = failure.text;
+    failure.text = NULL;
+    return text;
+}
+
+static int fail(int code, const char *operator, const char *text)
+{
+    failure.operator = operator;
+    failure.text = text;
+    return code;
+}
+
+int call_missing(const char *name)
+{
+    return fail(200001, name, "the loaded CANN libraries don't have this function");
+}
+
+const aclScalar *call_scalar(struct call *call, const struct npu_scalar *scalar)
+{
+    if (!scalar)
+        return NULL;
+    return call_keep(call, cann.aclCreateScalar((void *)&scalar->value, (aclDataType)scalar->kind), HANDLE_SCALAR);
+}
+
+const aclIntArray *call_ints(struct call *call, struct npu_ints ints)
+{
+    return call_keep(call, cann.aclCreateIntArray(ints.values, (uint64_t)ints.count), HANDLE_INTS);
+}
+
+const aclBoolArray *call_bools(struct call *call, struct npu_bools bools)
+{
+    return call_keep(call, cann.aclCreateBoolArray(bools.values, (uint64_t)bools.count), HANDLE_BOOLS);
+}
+
+const aclTensorList *call_tensors(struct call *call, struct npu_tensors tensors)
+{
+    aclTensor *few[CALL_LIST] = {NULL};
+    aclTensor **const list = tensors.count <= CALL_LIST ? few : malloc((size_t)tensors.count * sizeof *list);
+    const aclTensorList *made = NULL;
+    int64_t n = 0;
+    if (list)
+        while (n < tensors.count && (list[n] = make_tensor(&tensors.values[n])) != NULL)
+            ++n;
+    if (list && n == tensors.count)
+        made = cann.aclCreateTensorList(list, (uint64_t)n);
+    for (int64_t i = 0; list && !made && i < n; ++i)
+        cann.aclDestroyTensor(list[i]);
+    if (list != few)
+        free(list);
+    return call_keep(call, made, HANDLE_TENSORS);
+}
+
+const aclScalarList *call_scalars(struct call *call, struct npu_scalars scalars)
+{
+    aclScalar *few[CALL_LIST] = {NULL};
+    aclScalar **const list = scalars.count <= CALL_LIST ? few : malloc((size_t)scalars.count * sizeof *list);
+    const aclScalarList *made = NULL;
+    int64_t n = 0;
+    if (list)
+        while (n < scalars.count && (list[n] = cann.aclCreateScalar((void *)&scalars.values[n].value,
+                                                                   (aclDataType)scalars.values[n].kind)) != NULL)
+            ++n;
+    if (list && n == scalars.count)
+        made = cann.aclCreateScalarList(list, (uint64_t)n);
+    for (int64_t i = 0; list && !made && i < n; ++i)
+        cann.aclDestroyScalar(list[i]);
+    if (list != few)
+        free(list);
+    return call_keep(call, made, HANDLE_SCALARS);
+}
+
+static void destroy(const void *handle, enum handle_kind kind)
+{
+    switch (kind) {
+    case HANDLE_TENSOR: cann.aclDestroyTensor(handle); break;
+    case HANDLE_SCALAR: cann.aclDestroyScalar(handle); break;
+    case HANDLE_INTS: cann.aclDestroyIntArray(handle); break;
+    case HANDLE_FLOATS: cann.aclDestroyFloatArray(handle); break;
+    case HANDLE_BOOLS: cann.aclDestroyBoolArray(handle); break;
+    case HANDLE_TENSORS: cann.aclDestroyTensorList(handle); break;
+    case HANDLE_SCALARS: cann.aclDestroyScalarList(handle); break;
+    }
+}
+
+/* Phase 2 with a workspace. Its memory goes back at once: whoever gets it next on this stream runs later. */
+static int launch_with_workspace(const struct call *call, phase_2_fn phase_2, aclrtStream stream)
+{
+    void *const workspace = callbacks.allocate ? callbacks.allocate(call->workspace_bytes, stream) : NULL;
+    if (!workspace)
+        return fail(207001, call->name, "out of device memory for the operator's workspace");
+    const int code = phase_2(workspace, call->workspace_bytes, call->executor, stream);
+    callbacks.release(workspace, stream);
+    return code;
+}
+
+int call_launch(struct call *call, int code, phase_2_fn phase_2, aclrtStream stream)
+{
+    if (__builtin_expect(call->incomplete && code == 0, 0))
+        return fail(161001, call->name, "a handle could not be made from an argument");
+    if (__builtin_expect(code != 0, 0))
+        return code;
+    return call->workspace_bytes == 0 ? phase_2(NULL, 0, call->executor, stream) : launch_with_workspace(call, phase_2, stream);
+}
+
+int call_end(struct call *call, int code)
+{
+    for (uint32_t i = 0; i < call->count; ++i)
+        if (__builtin_expect(call->kinds[i] == HANDLE_TENSOR, 1))
+            cann.aclDestroyTensor(call->handles[i]);
+        else
+            destroy(call->handles[i], (enum handle_kind)call->kinds[i]);
+    if (__builtin_expect(code != 0, 0))
+        failure.operator = call->name;
+    return code;
+}
+
+int call_finish(struct call *call, int code, phase_2_fn phase_2, aclrtStream stream)
+{
+    return call_end(call, call_launch(call, code, phase_2, stream));
+}
