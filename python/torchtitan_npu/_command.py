@@ -36,8 +36,9 @@ def information() -> list[str]:
     bridge = _register.bridge()
     lines.append(f"libraries: {_libraries.reason()}")
     lines += [f"  {path}" for path in bridge.library_paths()]
-    missing = [name for name, found in bridge.functions().items() if not found]
-    lines.append(f"functions of them that the adapter uses: {len(bridge.functions())}" + (f", missing: {', '.join(missing)}" if missing else ""))
+    operators = {name.removesuffix("GetWorkspaceSize"): found for name, found in bridge.functions().items() if name.startswith("aclnn")}
+    missing = [name for name, found in operators.items() if not found]
+    lines.append(f"operators of them that the adapter can use: {len(operators) - len(missing)}; it knows {len(missing)} more, which they lack")
     lines.append(f"instruction set of the kernels: {_libraries.instruction_set() or 'the card'}")
     count = torch.npu.device_count()
     lines.append(f"devices: {count}")

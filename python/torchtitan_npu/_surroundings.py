@@ -111,6 +111,7 @@ class AliasFinder(importlib.abc.MetaPathFinder):
 
 
 def add_alias() -> None:
-    """Makes `import torch_npu` find this package; behind all other finders, so that an installed one wins."""
+    """Makes `import torch_npu` find this package; only where none is installed. In front of the other finders: through the package's
+    __path__ they would load `torch_npu.npu` as a second module."""
     if not any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
-        sys.meta_path.append(AliasFinder())
+        sys.meta_path.insert(0, AliasFinder())

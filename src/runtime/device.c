@@ -47,9 +47,11 @@ static bool is_visible(int physical)
 }
 
 /* As upstream does: the list ends before the first number that isn't a device, or stands twice. */
-static void read_visible(void)
+static void read_configuration(void)
 {
     const int installed = (int)env_int(ENV_NPU_DEVICE_COUNT);
+    for (int i = 0; i < DEVICES_MAX; ++i)
+        own_contexts[i].device = i;
     const char *at = env_text(ENV_ASCEND_RT_VISIBLE_DEVICES);
     if (*at == '\0') {
         for (visible_count = 0; visible_count < installed; ++visible_count)
@@ -65,6 +67,7 @@ static void read_visible(void)
             break;
         at = end + 1;
     }
+
     const int64_t limit = env_int(ENV_NPU_MEMORY_LIMIT), share = host_memory() / 2 / env_int(ENV_LOCAL_WORLD_SIZE);
     const int64_t chip = chip_profile() ? chip_profile()->memory_bytes : share;
     capacity = limit > 0 ? limit : chip < share ? chip : share;
@@ -72,13 +75,13 @@ static void read_visible(void)
 
 int device_count(void)
 {
-    pthread_once(&visible_once, read_visible);
+    pthread_once(&visible_once, read_configuration);
     return visible_count;
 }
 
 int64_t device_memory_capacity(void)
 {
-    pthread_once(&visible_once, read_visible);
+    pthread_once(&visible_once, read_configuration);
     return capacity;
 }
 
@@ -122,8 +125,8 @@ int device_set_current(int device)
     REFUSE_AFTER_FORK();
     TRY(runtime_require(__func__));
     TRY(device_require(device));
-    own_contexts[device].device = device; /* every thread writes the same */
-    used[device] = true;
+    if (!atomic_load_explicit(&used[device], memory_order_relaxed)) /* called often: don't make the line bounce */
+        used[device] = true;
     set_context(&own_contexts[device]);
     return 0;
 }
@@ -146,7 +149,6 @@ int device_default_stream(int device, struct stream **stream)
     if (!context || context->device != device) {
         TRY(device_require(device));
         context = &own_contexts[device];
-        context->device = device;
     }
     struct stream *const made = context->default_stream;
     if (__builtin_expect(made != NULL, 1)) {
@@ -156,24 +158,34 @@ int device_default_stream(int device, struct stream **stream)
     return make_default_stream(context, stream);
 }
 
-/* Called with device_lock, or when nobody else is there. */
+/* Without device_lock: ending a stream waits for its thread, and what that runs may ask for a default stream. */
 static int drop_default_stream(struct context *context, bool force)
 {
     struct stream *const stream = atomic_exchange(&context->default_stream, NULL);
     return stream ? stream_destroy(stream, force) : 0;
 }
 
-void devices_release(void)
+/* Contexts stay in their list for ever, so walking on without the lock is allowed. */
+static struct context *first_context(void)
 {
     pthread_mutex_lock(&device_lock);
+    struct context *const first = contexts;
+    pthread_mutex_unlock(&device_lock);
+    return first;
+}
+
+void devices_release(void)
+{
+    struct context *const first = first_context();
     for (int i = 0; i < DEVICES_MAX; ++i) {
         drop_default_stream(&own_contexts[i], false);
         used[i] = false;
     }
-    for (struct context *context = contexts; context; context = context->next) {
+    for (struct context *context = first; context; context = context->next)
         drop_default_stream(context, false);
+    pthread_mutex_lock(&device_lock);
+    for (struct context *context = first; context; context = context->next)
         context->alive = false;
-    }
     pthread_mutex_unlock(&device_lock);
 }
 
@@ -204,10 +216,8 @@ static int reset_device(int device, bool force)
     TRY(runtime_require(__func__));
     TRY(device_require(device));
     const int code = force ? 0 : stream_synchronize_device(device, -1);
-    pthread_mutex_lock(&device_lock);
     drop_default_stream(&own_contexts[device], force);
     used[device] = false;
-    pthread_mutex_unlock(&device_lock);
     if (current.context == &own_contexts[device])
         current.context = NULL;
     return code;
@@ -326,12 +336,12 @@ aclError aclrtDestroyContext(aclrtContext context)
 {
     if (fork_happened())
         return 0;
-    int code = 0;
+    struct stream *stream = NULL;
     pthread_mutex_lock(&device_lock);
     struct context *const found = find_context(context);
     const bool own = found && found >= own_contexts && found < own_contexts + DEVICES_MAX;
     if (found && !own) {
-        code = drop_default_stream(found, false);
+        stream = atomic_exchange(&found->default_stream, NULL);
         found->alive = false;
     }
     pthread_mutex_unlock(&device_lock);
@@ -339,7 +349,7 @@ aclError aclrtDestroyContext(aclrtContext context)
     REQUIRE(!own, ERROR_RT_PARAM_INVALID, "this context belongs to its device; aclrtResetDevice ends it");
     if (current.context == found)
         current.context = NULL;
-    return code;
+    return stream ? stream_destroy(stream, false) : 0;
 }
 
 aclError aclrtSetCurrentContext(aclrtContext context)
@@ -349,8 +359,6 @@ aclError aclrtSetCurrentContext(aclrtContext context)
     device_count();
     pthread_mutex_lock(&device_lock);
     struct context *const found = find_context(context);
-    if (found >= own_contexts && found < own_contexts + DEVICES_MAX)
-        found->device = (int)(found - own_contexts);
     pthread_mutex_unlock(&device_lock);
     REQUIRE(found, ERROR_RT_CONTEXT_NULL, "%p is not a context, or was destroyed", context);
     used[found->device] = true;

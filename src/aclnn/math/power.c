@@ -1,0 +1,80 @@
+/* Powers: tensor ** tensor, tensor ** scalar, scalar ** tensor. */
+#include "aclnn/math/elementwise_export.h"
+
+/* The exponents that torch computes without pow, and so exactly. ELEMENTWISE_pow: none of them. */
+static enum elementwise_id power_kernel(double exponent)
+{
+    return exponent == 2 ? ELEMENTWISE_square : exponent == 3 ? ELEMENTWISE_cube : exponent == 0.5 ? ELEMENTWISE_sqrt
+           : exponent == -0.5 ? ELEMENTWISE_rsqrt : exponent == -1 ? ELEMENTWISE_reciprocal
+           : exponent == -2 ? ELEMENTWISE_reciprocal_square : ELEMENTWISE_pow;
+}
+
+static int plan_power(enum operator_id id, struct elementwise_input base, struct elementwise_input exponent,
+                      const aclTensor *out, unsigned flags, uint64_t *workspace_size, aclOpExecutor **executor)
+{
+    struct elementwise_call call = {.id = id, .kernel = ELEMENTWISE_pow, .rule = RULE_PROMOTE,
+                                    .flags = flags | CALL_EXACT_SCALARS, .input_count = 2, .inputs = {base, exponent},
+                                    .out = INPUT_TENSOR(out)};
+    const bool given = (base.tensor || base.scalar) && (exponent.tensor || exponent.scalar);
+    if (!given || (base.tensor && base.tensor->view.dtype == DTYPE_NONE) ||
+        (exponent.tensor && exponent.tensor->view.dtype == DTYPE_NONE))
+        return elementwise_plan(&call, workspace_size, executor); /* says what is wrong */
+    bool is_default;
+    const enum dtype promoted = elementwise_promote(call.inputs, 2, &is_default);
+    if (dtype_kind(promoted) < KIND_FLOAT) {
+        call.kernel = ELEMENTWISE_integer_pow;
+        REQUIRE(!exponent.scalar || scalar_to_int64(exponent.scalar) >= 0, ACLNN_ERROR_PARAM,
+                "%s: integers to negative integer powers are not allowed; the exponent is %lld", operator_name(id),
+                exponent.scalar ? (long long)scalar_to_int64(exponent.scalar) : 0);
+    }
+    if (exponent.scalar && dtype_kind(exponent.scalar->dtype) != KIND_COMPLEX &&
+        (dtype_is_floating(promoted) || dtype_kind(promoted) == KIND_INTEGER)) {
+        const enum elementwise_id kernel = power_kernel(scalar_to_double(exponent.scalar));
+        const bool same_type = base.tensor && base.tensor->view.dtype == promoted;
+        if (same_type && kernel != ELEMENTWISE_pow && kernels->elementwise->run[kernel][dtype_compute(promoted)]) {
+            call.kernel = kernel;
+            call.input_count = 1;
+        }
+    }
+    return elementwise_plan(&call, workspace_size, executor);
+}
+
+aclnnStatus aclnnPowTensorTensorGetWorkspaceSize(const aclTensor *self, const aclTensor *exponent, aclTensor *out,
+                                                 uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    return plan_power(OPERATOR_PowTensorTensor, (struct elementwise_input)INPUT_TENSOR(self),
+                      (struct elementwise_input)INPUT_TENSOR(exponent), out, 0, workspaceSize, executor);
+}
+ACLNN_PHASE_2(PowTensorTensor)
+
+aclnnStatus aclnnInplacePowTensorTensorGetWorkspaceSize(const aclTensor *self, const aclTensor *exponent, uint64_t *workspaceSize,
+                                                        aclOpExecutor **executor)
+{
+    return plan_power(OPERATOR_InplacePowTensorTensor, (struct elementwise_input)INPUT_TENSOR(self),
+                      (struct elementwise_input)INPUT_TENSOR(exponent), self, CALL_INPLACE, workspaceSize, executor);
+}
+ACLNN_PHASE_2(InplacePowTensorTensor)
+
+aclnnStatus aclnnPowTensorScalarGetWorkspaceSize(const aclTensor *self, const aclScalar *exponent, const aclTensor *out,
+                                                 uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    return plan_power(OPERATOR_PowTensorScalar, (struct elementwise_input)INPUT_TENSOR(self),
+                      (struct elementwise_input)INPUT_SCALAR(exponent), out, 0, workspaceSize, executor);
+}
+ACLNN_PHASE_2(PowTensorScalar)
+
+aclnnStatus aclnnInplacePowTensorScalarGetWorkspaceSize(const aclTensor *self, const aclScalar *exponent,
+                                                        uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    return plan_power(OPERATOR_InplacePowTensorScalar, (struct elementwise_input)INPUT_TENSOR(self),
+                      (struct elementwise_input)INPUT_SCALAR(exponent), self, CALL_INPLACE, workspaceSize, executor);
+}
+ACLNN_PHASE_2(InplacePowTensorScalar)
+
+aclnnStatus aclnnPowScalarTensorGetWorkspaceSize(const aclScalar *self, const aclTensor *exponent, const aclTensor *out,
+                                                 uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    return plan_power(OPERATOR_PowScalarTensor, (struct elementwise_input)INPUT_SCALAR(self),
+                      (struct elementwise_input)INPUT_TENSOR(exponent), out, 0, workspaceSize, executor);
+}
+ACLNN_PHASE_2(PowScalarTensor)

@@ -1,0 +1,364 @@
+/* Elementwise loops over strided operands. See strided_loop.h. */
+#include "aclnn/math/strided_loop.h"
+
+#include <string.h>
+
+#include "base/pool.h"
+
+enum {
+    ELEMENT_BYTES = 16,  /* of the largest type */
+    LONG_ROW = 128       /* rows at least this long are worked on one by one, in place */
+};
+
+const struct elementwise_info elementwise_infos[ELEMENTWISE_COUNT] = {
+#define OP(name_, inputs_, result_, cost_) \
+    [ELEMENTWISE_##name_] = {.name = #name_, .inputs = (inputs_), .result = RESULT_##result_, .cost = (cost_)},
+#include "kernels/elementwise.def"
+};
+
+static int size_index(size_t bytes) { return __builtin_ctzll(bytes); }
+
+void convert_elements(void *out, enum dtype to, const void *in, enum dtype from, int64_t n)
+{
+    if (to == from) {
+        memmove(out, in, (size_t)n * dtype_bytes(to));
+        return;
+    }
+    const cast_convert_fn direct = kernels->cast->convert[to][from];
+    if (direct) {
+        direct(out, in, (size_t)n);
+        return;
+    }
+    float middle[LOOP_TILE];
+    char *to_bytes = out;
+    const char *from_bytes = in;
+    while (n > 0) {
+        const int64_t step = n < LOOP_TILE ? n : LOOP_TILE;
+        kernels->cast->convert[DTYPE_F32][from](middle, from_bytes, (size_t)step);
+        convert_elements(to_bytes, to, middle, DTYPE_F32, step);
+        to_bytes += (size_t)step * dtype_bytes(to);
+        from_bytes += (size_t)step * dtype_bytes(from);
+        n -= step;
+    }
+}
+
+/* --- building ----------------------------------------------------------------------------------------------------- */
+
+void loop_begin(struct strided_loop *loop, enum elementwise_id kernel, enum dtype compute)
+{
+    loop->run = kernel == ELEMENTWISE_COUNT ? NULL : kernels->elementwise->run[kernel][compute];
+    loop->grain = loop_grain(kernel == ELEMENTWISE_COUNT ? 1 : elementwise_infos[kernel].cost);
+    loop->operand_count = 0;
+    loop->has_zero = NULL;
+    atomic_init(&loop->zero_found, false);
+}
+
+void loop_add(struct strided_loop *loop, const struct view *view, enum dtype kernel_dtype)
+{
+    const int i = loop->operand_count++;
+    struct loop_operand *const o = &loop->operands[i];
+    loop->views[i] = *view;
+    o->data = view->data;
+    o->dtype = view->dtype;
+    o->kernel_dtype = (uint8_t)kernel_dtype;
+}
+
+void loop_add_constant(struct strided_loop *loop, enum dtype value_dtype, union elementwise_scalar value,
+                       enum dtype kernel_dtype)
+{
+    const int i = loop->operand_count;
+    loop->constants[i] = value;
+    const struct view scalar = {.data = (char *)&loop->constants[i], .count = 1, .dtype = (uint8_t)value_dtype,
+                                .contiguous = true};
+    loop_add(loop, &scalar, kernel_dtype);
+}
+
+/* Where do the kernel's elements of operand i come from or go to? Wants the coalesced views. */
+static void operand_ready(struct strided_loop *loop, int i)
+{
+    struct loop_operand *const o = &loop->operands[i];
+    const struct view *const v = &loop->views[i];
+    bool all_zero = i > 0;
+    for (int d = 0; d < loop->ndim; ++d) {
+        o->strides[d] = v->strides[d];
+        all_zero &= v->strides[d] == 0 || v->sizes[d] == 1;
+    }
+    o->constant = all_zero;
+    o->linear = !all_zero && v->contiguous;
+    o->direct = !all_zero && o->dtype == o->kernel_dtype && (v->contiguous || v->strides[loop->ndim - 1] == 1);
+}
+
+bool loop_ready(struct strided_loop *loop)
+{
+    struct view *const views = loop->views;
+    for (int i = 1; i < loop->operand_count; ++i)
+        if (!view_expand(&views[i], views[0].sizes, views[0].ndim))
+            return false;
+    loop->count = views[0].count;
+    if (loop->count == 0)
+        return true;
+    views_coalesce(views, loop->operand_count);
+    if (views[0].ndim > 1) {
+        views_sort_by_stride(views, loop->operand_count);
+        views_coalesce(views, loop->operand_count);
+    }
+    loop->ndim = views[0].ndim;
+    memcpy(loop->sizes, views[0].sizes, sizeof loop->sizes);
+    bool all_linear = true;
+    for (int i = 0; i < loop->operand_count; ++i) {
+        operand_ready(loop, i);
+        all_linear &= loop->operands[i].linear || loop->operands[i].constant;
+    }
+    loop->by_rows = !all_linear && loop->sizes[loop->ndim - 1] >= LONG_ROW;
+    loop->tiled = false;
+    for (int i = 0; i < loop->operand_count; ++i) {
+        struct loop_operand *const o = &loop->operands[i];
+        o->direct &= o->linear || loop->by_rows;
+        loop->tiled |= !o->direct;
+    }
+    /* A copy reads straight into the output's memory; only gathering with conversion needs a tile on the way. */
+    if (!loop->run) {
+        const struct loop_operand *const in = &loop->operands[1];
+        loop->tiled = !loop->operands[0].direct || !(in->constant || in->linear || in->dtype == in->kernel_dtype);
+    }
+    return true;
+}
+
+/* --- moving rows -------------------------------------------------------------------------------------------------- */
+
+struct position {
+    int64_t index[TENSOR_MAX_DIMS];
+    int64_t offset; /* elements, of one operand */
+};
+
+static int64_t offset_at(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index)
+{
+    int64_t offset = 0;
+    for (int d = 0; d < loop->ndim; ++d)
+        offset += index[d] * o->strides[d];
+    return offset;
+}
+
+static void split_index(const struct strided_loop *loop, int64_t element, int64_t *index)
+{
+    for (int d = loop->ndim - 1; d > 0; --d) {
+        index[d] = element % loop->sizes[d];
+        element /= loop->sizes[d];
+    }
+    index[0] = element;
+}
+
+static void index_advance(const struct strided_loop *loop, int64_t *index, int64_t n)
+{
+    int d = loop->ndim - 1;
+    index[d] += n;
+    while (d > 0 && index[d] >= loop->sizes[d]) {
+        const int64_t carry = index[d] / loop->sizes[d];
+        index[d] -= carry * loop->sizes[d];
+        index[--d] += carry;
+    }
+}
+
+/* To the next row: only the innermost index has run out, by nothing more. */
+static void next_row(const struct strided_loop *loop, const struct loop_operand *o, struct position *at)
+{
+    for (int d = loop->ndim - 1; d > 0 && at->index[d] == loop->sizes[d]; --d) {
+        at->offset -= o->strides[d] * loop->sizes[d];
+        at->index[d] = 0;
+        ++at->index[d - 1];
+        at->offset += o->strides[d - 1];
+    }
+}
+
+static void gather_row(void *out, const char *in, int64_t stride, size_t bytes, int64_t n)
+{
+    if (stride == 1)
+        memmove(out, in, (size_t)n * bytes);
+    else if (stride == 0)
+        kernels->cast->fill[size_index(bytes)](out, in, (size_t)n);
+    else
+        kernels->cast->gather[size_index(bytes)](out, in, stride, (size_t)n);
+}
+
+static void gather_rows(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index, int64_t n,
+                        char *out)
+{
+    const int last = loop->ndim - 1;
+    const size_t bytes = dtype_bytes((enum dtype)o->dtype);
+    struct position at;
+    memcpy(at.index, index, sizeof at.index);
+    at.offset = offset_at(loop, o, index);
+    while (n > 0) {
+        const int64_t left = loop->sizes[last] - at.index[last], run = n < left ? n : left;
+        gather_row(out, o->data + at.offset * (int64_t)bytes, o->strides[last], bytes, run);
+        out += (size_t)run * bytes;
+        n -= run;
+        at.index[last] += run;
+        at.offset += run * o->strides[last];
+        next_row(loop, o, &at);
+    }
+}
+
+static void scatter_rows(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index, int64_t n,
+                         const char *in)
+{
+    const int last = loop->ndim - 1;
+    const size_t bytes = dtype_bytes((enum dtype)o->dtype);
+    struct position at;
+    memcpy(at.index, index, sizeof at.index);
+    at.offset = offset_at(loop, o, index);
+    while (n > 0) {
+        const int64_t left = loop->sizes[last] - at.index[last], run = n < left ? n : left;
+        char *const to = o->data + at.offset * (int64_t)bytes;
+        if (o->strides[last] == 1)
+            memcpy(to, in, (size_t)run * bytes);
+        else
+            kernels->cast->scatter[size_index(bytes)](to, o->strides[last], in, (size_t)run);
+        in += (size_t)run * bytes;
+        n -= run;
+        at.index[last] += run;
+        at.offset += run * o->strides[last];
+        next_row(loop, o, &at);
+    }
+}
+
+static char *direct_address(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index,
+                            int64_t element)
+{
+    const int64_t offset = o->linear ? element : offset_at(loop, o, index);
+    return o->data + offset * (int64_t)dtype_bytes((enum dtype)o->dtype);
+}
+
+/* n elements in the kernel's type to `out`. */
+static void load_elements(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index, int64_t element,
+                          int64_t n, void *out)
+{
+    _Alignas(64) char raw[LOOP_TILE * ELEMENT_BYTES];
+    if (o->linear) {
+        convert_elements(out, (enum dtype)o->kernel_dtype, direct_address(loop, o, index, element), (enum dtype)o->dtype, n);
+    } else if (o->dtype == o->kernel_dtype) {
+        gather_rows(loop, o, index, n, out);
+    } else {
+        gather_rows(loop, o, index, n, raw);
+        convert_elements(out, (enum dtype)o->kernel_dtype, raw, (enum dtype)o->dtype, n);
+    }
+}
+
+static void store_elements(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index,
+                           int64_t element, int64_t n, const void *in)
+{
+    _Alignas(64) char raw[LOOP_TILE * ELEMENT_BYTES];
+    if (o->linear) {
+        convert_elements(direct_address(loop, o, index, element), (enum dtype)o->dtype, in, (enum dtype)o->kernel_dtype, n);
+    } else if (o->dtype == o->kernel_dtype) {
+        scatter_rows(loop, o, index, n, in);
+    } else {
+        convert_elements(raw, (enum dtype)o->dtype, in, (enum dtype)o->kernel_dtype, n);
+        scatter_rows(loop, o, index, n, raw);
+    }
+}
+
+static void fill_constant(const struct loop_operand *o, void *out, int64_t n)
+{
+    _Alignas(16) char element[ELEMENT_BYTES];
+    convert_elements(element, (enum dtype)o->kernel_dtype, o->data, (enum dtype)o->dtype, 1);
+    kernels->cast->fill[size_index(dtype_bytes((enum dtype)o->kernel_dtype))](out, element, (size_t)n);
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+static int64_t step_limit(const struct strided_loop *loop, const int64_t *index, int64_t left)
+{
+    int64_t n = left;
+    if (loop->by_rows) {
+        const int64_t row_left = loop->sizes[loop->ndim - 1] - index[loop->ndim - 1];
+        n = n < row_left ? n : row_left;
+    }
+    return loop->tiled && n > LOOP_TILE ? LOOP_TILE : n;
+}
+
+static void copy_range(const struct strided_loop *loop, int64_t begin, int64_t end)
+{
+    _Alignas(64) char tile[LOOP_TILE * ELEMENT_BYTES];
+    const struct loop_operand *const out = &loop->operands[0], *const in = &loop->operands[1];
+    int64_t index[TENSOR_MAX_DIMS];
+    split_index(loop, begin, index);
+    while (begin < end) {
+        const int64_t n = step_limit(loop, index, end - begin);
+        void *const to = out->direct ? direct_address(loop, out, index, begin) : tile;
+        if (in->constant)
+            fill_constant(in, to, n);
+        else if (in->direct)
+            convert_elements(to, (enum dtype)in->kernel_dtype, direct_address(loop, in, index, begin), (enum dtype)in->dtype, n);
+        else
+            load_elements(loop, in, index, begin, n, to);
+        if (!out->direct)
+            store_elements(loop, out, index, begin, n, tile);
+        begin += n;
+        index_advance(loop, index, n);
+    }
+}
+
+void loop_range(const struct strided_loop *loop, int64_t begin, int64_t end)
+{
+    if (!loop->run) {
+        copy_range(loop, begin, end);
+        return;
+    }
+    _Alignas(64) char tiles[ELEMENTWISE_OPERANDS][LOOP_TILE * ELEMENT_BYTES];
+    void *addresses[ELEMENTWISE_OPERANDS];
+    int64_t index[TENSOR_MAX_DIMS];
+    const struct loop_operand *const out = &loop->operands[0];
+    split_index(loop, begin, index);
+    for (int i = 1; i < loop->operand_count; ++i) {
+        addresses[i] = tiles[i];
+        if (loop->operands[i].constant)
+            fill_constant(&loop->operands[i], tiles[i], end - begin < LOOP_TILE ? end - begin : LOOP_TILE);
+    }
+    while (begin < end) {
+        const int64_t n = step_limit(loop, index, end - begin);
+        for (int i = 1; i < loop->operand_count; ++i) {
+            const struct loop_operand *const o = &loop->operands[i];
+            if (o->direct)
+                addresses[i] = direct_address(loop, o, index, begin);
+            else if (!o->constant)
+                load_elements(loop, o, index, begin, n, tiles[i]);
+        }
+        addresses[0] = out->direct ? direct_address(loop, out, index, begin) : tiles[0];
+        loop->run(addresses, (size_t)n, loop->scalars);
+        if (!out->direct)
+            store_elements(loop, out, index, begin, n, tiles[0]);
+        if (loop->has_zero && loop->has_zero(addresses[loop->operand_count - 1], (size_t)n))
+            atomic_store_explicit(&((struct strided_loop *)(uintptr_t)loop)->zero_found, true, memory_order_relaxed);
+        begin += n;
+        index_advance(loop, index, n);
+    }
+}
+
+static void loop_body(void *argument, int64_t begin, int64_t end) { loop_range(argument, begin, end); }
+
+void loop_run(struct strided_loop *loop)
+{
+    if (loop->count > 0)
+        pool_for(loop->count, loop->grain, loop_body, loop);
+}
+
+void copy_view(const struct view *out, const struct view *in)
+{
+    struct strided_loop loop;
+    loop_begin(&loop, ELEMENTWISE_COUNT, (enum dtype)out->dtype);
+    loop_add(&loop, out, (enum dtype)out->dtype);
+    loop_add(&loop, in, (enum dtype)out->dtype);
+    if (loop_ready(&loop))
+        loop_run(&loop);
+}
+
+void fill_view(const struct view *out, enum dtype value_dtype, union elementwise_scalar value)
+{
+    struct strided_loop loop;
+    loop_begin(&loop, ELEMENTWISE_COUNT, (enum dtype)out->dtype);
+    loop_add(&loop, out, (enum dtype)out->dtype);
+    loop_add_constant(&loop, value_dtype, value, (enum dtype)out->dtype);
+    if (loop_ready(&loop))
+        loop_run(&loop);
+}
