@@ -4,19 +4,10 @@
 #include "kernels/gemm.h"
 
 #include "base/half.h"
+#include "kernels/gemm_sizes.h"
 #include "kernels/isa.h"
 
-enum {
-    GEMM_DEPTH = 256,
-#if defined(__AVX512F__) || defined(__aarch64__)
-    GEMM_BLOCK_ROWS = 140,
-#else
-    GEMM_BLOCK_ROWS = 132,
-#endif
-    GEMM_TILE_ROWS = 2 * GEMM_BLOCK_ROWS,
-    GEMM_TILE_COLUMNS = 256,
-    GEMM_VECTOR_DEPTH = 4096,
-};
+enum { GEMM_TILE_ROWS = 2 * GEMM_BLOCK_ROWS, GEMM_VECTOR_DEPTH = 4096 };
 
 #define REAL float
 #define VECTOR vector_f32
@@ -25,11 +16,7 @@ enum {
 #define GEMM_INDEX int32_t
 #include "kernels/gemm_float.h"
 #include "kernels/gemm_vector.h"
-#undef REAL
-#undef VECTOR
-#undef TAG
-#undef REAL_DTYPE
-#undef GEMM_INDEX
+#include "kernels/gemm_end.h"
 
 #define REAL double
 #define VECTOR vector_f64
@@ -38,11 +25,7 @@ enum {
 #define GEMM_INDEX int64_t
 #include "kernels/gemm_float.h"
 #include "kernels/gemm_vector.h"
-#undef REAL
-#undef VECTOR
-#undef TAG
-#undef REAL_DTYPE
-#undef GEMM_INDEX
+#include "kernels/gemm_end.h"
 
 /* --- types without a packed kernel ---------------------------------------------------------------------------------- */
 

@@ -1,0 +1,207 @@
+/* Convolution passes over a batch. See convolution.h. */
+#include "aclnn/nn/convolution.h"
+
+#include <stdatomic.h>
+
+#include "aclnn/nn/staging.h"
+#include "base/error.h"
+#include "kernels/kernels.h"
+
+enum { IMAGE_BLOCKS = 8, PARTIAL_LIMIT = 64 << 20 };
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+struct pass_job {
+    const struct conv_pass *pass;
+    const struct conv_float_kernels *k;
+    const char *source, *small, *bias, *matrix;
+    char *out, *packed, *partials;
+    int64_t bytes;
+    int64_t splits, split_pixels;                                  /* correlate: parts of an image */
+    int64_t blocks, block_images, column_tiles, tile_columns;      /* weight gradient */
+    _Atomic int failed;
+};
+
+/* Scratch 0: the kernel's; scratch 1: a padded image. */
+static bool take_scratch(struct pass_job *j, void **scratch, void **padded)
+{
+    const struct conv_geometry *const g = &j->pass->geometry;
+    *scratch = pool_scratch(0, kernels->conv->scratch_bytes);
+    *padded = pool_scratch(1, (size_t)(g->channels * conv_volume(g->padded) * j->bytes) + 64);
+    if (*scratch && *padded)
+        return true;
+    j->failed = 1;
+    return false;
+}
+
+static int finish(const struct pass_job *j)
+{
+    REQUIRE(!j->failed, ERROR_RT_MEMORY_ALLOCATION, "no memory for a padded image of %lld elements",
+            (long long)(j->pass->geometry.channels * conv_volume(j->pass->geometry.padded)));
+    return 0;
+}
+
+/* --- correlate ------------------------------------------------------------------------------------------------------ */
+
+static int64_t matrix_elements(const struct conv_geometry *g) { return g->rows * g->channels * conv_volume(g->taps); }
+
+uint64_t conv_correlate_bytes(const struct conv_pass *pass)
+{
+    return (uint64_t)(pass->groups * matrix_elements(&pass->geometry) * accumulate_bytes(pass->type));
+}
+
+static void pack_groups(void *argument, int64_t begin, int64_t end)
+{
+    const struct pass_job *const j = argument;
+    const struct conv_geometry *const g = &j->pass->geometry;
+    const int64_t step = matrix_elements(g) * j->bytes;
+    for (int64_t group = begin; group < end; ++group)
+        j->k->pack_matrix(j->matrix + group * step, g->rows, g->channels * conv_volume(g->taps), j->packed + group * step);
+}
+
+static void correlate_items(void *argument, int64_t begin, int64_t end)
+{
+    struct pass_job *const j = argument;
+    const struct conv_geometry *const g = &j->pass->geometry;
+    const int64_t out = conv_volume(g->out);
+    void *scratch, *padded;
+    if (!take_scratch(j, &scratch, &padded))
+        return;
+    int64_t padded_item = -1;
+    for (int64_t item = begin; item < end; ++item) {
+        const int64_t split = item % j->splits, image_group = item / j->splits, group = image_group % j->pass->groups;
+        if (padded_item != image_group)
+            j->k->pad(g, j->source + image_group * g->channels * conv_volume(g->in) * j->bytes, padded);
+        padded_item = image_group;
+        const int64_t first = split * j->split_pixels;
+        j->k->correlate(g, padded, j->packed + group * matrix_elements(g) * j->bytes,
+                        j->bias ? j->bias + group * g->rows * j->bytes : NULL,
+                        j->out + image_group * g->rows * out * j->bytes, first, least(j->split_pixels, out - first), scratch);
+    }
+}
+
+int conv_correlate(const struct conv_pass *pass, const void *source, const void *matrix, const void *bias, void *out, void *workspace)
+{
+    const struct conv_geometry *const g = &pass->geometry;
+    const int64_t items = pass->images * pass->groups, pixels = conv_volume(g->out), unit = kernels->conv->pixel_block;
+    struct pass_job j = {.pass = pass, .k = &kernels->conv->real[pass->type], .source = source, .bias = bias, .matrix = matrix,
+                         .out = out, .packed = workspace, .bytes = accumulate_bytes(pass->type)};
+    if (items == 0 || pixels == 0 || g->rows == 0)
+        return 0;
+    parallel_for(pass->groups, matrix_elements(g), pack_groups, &j);
+    /* A few images only: cut them, so that every thread has work. */
+    const int64_t wanted = pool_threads() > 1 && items < 4 * pool_threads() ? divide_up(4 * (int64_t)pool_threads(), items) : 1;
+    j.split_pixels = divide_up(divide_up(pixels, wanted), unit) * unit;
+    j.splits = divide_up(pixels, j.split_pixels);
+    parallel_for(items * j.splits, matrix_elements(g) * j.split_pixels / 16 + g->channels * conv_volume(g->padded), correlate_items, &j);
+    return finish(&j);
+}
+
+/* --- weight gradient ------------------------------------------------------------------------------------------------ */
+
+/* Images are summed in blocks; as many as memory for the partial sums allows. */
+static int64_t image_blocks(const struct conv_pass *pass)
+{
+    const int64_t one = pass->groups * matrix_elements(&pass->geometry) * accumulate_bytes(pass->type);
+    int64_t blocks = IMAGE_BLOCKS;
+    while (blocks > 1 && blocks * one > PARTIAL_LIMIT)
+        blocks /= 2;
+    return least(blocks, pass->images);
+}
+
+uint64_t conv_weight_gradient_bytes(const struct conv_pass *pass)
+{
+    return (uint64_t)(image_blocks(pass) * pass->groups * matrix_elements(&pass->geometry) * accumulate_bytes(pass->type));
+}
+
+/* Item = (block of images, group, tile of columns); its partial sums are [rows][columns of the tile]. */
+static void gradient_items(void *argument, int64_t begin, int64_t end)
+{
+    struct pass_job *const j = argument;
+    const struct conv_pass *const pass = j->pass;
+    const struct conv_geometry *const g = &pass->geometry;
+    const int64_t depth = g->channels * conv_volume(g->taps), elements = matrix_elements(g);
+    void *scratch, *padded;
+    if (!take_scratch(j, &scratch, &padded))
+        return;
+    for (int64_t item = begin; item < end; ++item) {
+        const int64_t tile = item % j->column_tiles, group = item / j->column_tiles % pass->groups;
+        const int64_t block = item / (j->column_tiles * pass->groups), first = tile * j->tile_columns;
+        char *const partial = j->partials + ((block * pass->groups + group) * elements + g->rows * first) * j->bytes;
+        const int64_t begin_image = block * pass->images / j->blocks, end_image = (block + 1) * pass->images / j->blocks;
+        for (int64_t image = begin_image; image < end_image; ++image) {
+            const int64_t at = image * pass->groups + group;
+            j->k->pad(g, j->source + at * g->channels * conv_volume(g->in) * j->bytes, padded);
+            j->k->weight_gradient(g, padded, j->small + at * g->rows * conv_volume(g->out) * j->bytes, partial, first,
+                                  least(j->tile_columns, depth - first), image > begin_image, scratch);
+        }
+    }
+}
+
+/* Adds the blocks in order; item = (group, row). */
+static void add_partials(void *argument, int64_t begin, int64_t end)
+{
+    const struct pass_job *const j = argument;
+    const struct conv_geometry *const g = &j->pass->geometry;
+    const int64_t depth = g->channels * conv_volume(g->taps), elements = matrix_elements(g);
+    for (int64_t item = begin; item < end; ++item) {
+        const int64_t group = item / g->rows, row = item % g->rows;
+        for (int64_t first = 0; first < depth; first += j->tile_columns) {
+            const int64_t columns = least(j->tile_columns, depth - first);
+            for (int64_t c = 0; c < columns; ++c) {
+                double sum = 0;
+                for (int64_t block = 0; block < j->blocks; ++block) {
+                    const int64_t at = (block * j->pass->groups + group) * elements + g->rows * first + row * columns + c;
+                    sum += j->pass->type == ACCUMULATE_F64 ? ((const double *)(const void *)j->partials)[at]
+                                                           : (double)((const float *)(const void *)j->partials)[at];
+                }
+                const int64_t to = item * depth + first + c;
+                if (j->pass->type == ACCUMULATE_F64)
+                    ((double *)(void *)j->out)[to] = sum;
+                else
+                    ((float *)(void *)j->out)[to] = (float)sum;
+            }
+        }
+    }
+}
+
+int conv_weight_gradient(const struct conv_pass *pass, const void *source, const void *small, void *gradient, void *workspace)
+{
+    const struct conv_geometry *const g = &pass->geometry;
+    const struct conv_kernels *const k = kernels->conv;
+    const int64_t depth = g->channels * conv_volume(g->taps);
+    struct pass_job j = {.pass = pass, .k = &k->real[pass->type], .source = source, .small = small, .out = gradient,
+                         .partials = workspace, .bytes = accumulate_bytes(pass->type)};
+    if (depth == 0 || g->rows == 0)
+        return 0;
+    j.blocks = image_blocks(pass);
+    j.column_tiles = divide_up(depth, k->column_block);
+    if (j.blocks > 0 && j.blocks * pass->groups * j.column_tiles < 4)
+        j.column_tiles = least(divide_up(depth, k->column_unit), 4);
+    j.tile_columns = divide_up(divide_up(depth, j.column_tiles), k->column_unit) * k->column_unit;
+    j.column_tiles = divide_up(depth, j.tile_columns);
+    const int64_t items = j.blocks * pass->groups * j.column_tiles;
+    const int64_t cost = divide_up(pass->images, j.blocks ? j.blocks : 1) * conv_volume(g->out) * g->rows * j.tile_columns / 16;
+    parallel_for(items, cost, gradient_items, &j);
+    TRY(finish(&j));
+    parallel_for(pass->groups * g->rows, depth * (j.blocks + 1), add_partials, &j);
+    return 0;
+}
+
+/* --- weights -------------------------------------------------------------------------------------------------------- */
+
+void conv_rotate(enum accumulate type, const void *matrix, int64_t groups, int64_t outer, int64_t inner, int64_t taps, void *rotated)
+{
+    for (int64_t group = 0; group < groups; ++group)
+        for (int64_t i = 0; i < inner; ++i)
+            for (int64_t o = 0; o < outer; ++o)
+                for (int64_t t = 0; t < taps; ++t) {
+                    const int64_t from = ((group * outer + o) * inner + i) * taps + taps - 1 - t;
+                    const int64_t to = ((group * inner + i) * outer + o) * taps + t;
+                    if (type == ACCUMULATE_F64)
+                        ((double *)rotated)[to] = ((const double *)matrix)[from];
+                    else
+                        ((float *)rotated)[to] = ((const float *)matrix)[from];
+                }
+}

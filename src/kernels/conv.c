@@ -1,0 +1,34 @@
+/* Convolution kernels. Compiled once per ISA, with contraction. */
+#include "kernels/conv.h"
+
+#include "base/half.h"
+#include "kernels/gemm_sizes.h"
+#include "kernels/isa.h"
+
+/* Columns of the weight gradient that are summed at once: all of 64 channels x 3 x 3, and a multiple of any panel. */
+enum { CONV_COLUMN_BLOCK = 640 };
+
+#define REAL float
+#define VECTOR vector_f32
+#define TAG f32
+#define REAL_DTYPE DTYPE_F32
+#define GEMM_INDEX int32_t
+#include "kernels/conv_float.h"
+#include "kernels/gemm_end.h"
+
+#define REAL double
+#define VECTOR vector_f64
+#define TAG f64
+#define REAL_DTYPE DTYPE_F64
+#define GEMM_INDEX int64_t
+#include "kernels/conv_float.h"
+#include "kernels/gemm_end.h"
+
+const struct conv_kernels KERNEL_TABLE(conv_kernels) = {
+    .real = {[ACCUMULATE_F64] = {pack_matrix_f64, pad_f64, correlate_f64, weight_gradient_f64},
+             [ACCUMULATE_F32] = {pack_matrix_f32, pad_f32, correlate_f32, weight_gradient_f32}},
+    .pixel_block = GEMM_TILE_COLUMNS,
+    .column_unit = 2 * LANES_F32,
+    .column_block = CONV_COLUMN_BLOCK,
+    .scratch_bytes = sizeof(double) * (CONV_COLUMN_BLOCK + GEMM_BLOCK_ROWS) * GEMM_DEPTH,
+};
