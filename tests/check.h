@@ -81,10 +81,7 @@ static inline uint64_t check_random(uint64_t *state)
 }
 
 /* Uniform in [-1, 1). */
-static inline double check_random_real(uint64_t *state)
-{
-    return (double)(int64_t)check_random(state) * 0x1p-63;
-}
+static inline double check_random_real(uint64_t *state) { return (double)(int64_t)check_random(state) * 0x1p-63; }
 
 static inline int check_result(void)
 {

@@ -155,7 +155,7 @@ typedef enum {
 
 typedef enum {
     ACL_CANN_ATTR_UNDEFINED = -1,
-    ACL_CANN_ATTR_INF_NAN = 0,     /* overflow gives infinities and NaN */
+    ACL_CANN_ATTR_INF_NAN = 0, /* overflow gives infinities and NaN */
     ACL_CANN_ATTR_BF16 = 1,
     ACL_CANN_ATTR_JIT_COMPILE = 2, /* operators compile when they first run */
 } aclCannAttr;

@@ -76,7 +76,4 @@ const char *error_take_text(void)
     return slot->given;
 }
 
-void error_copy_text(char *text, size_t bytes)
-{
-    snprintf(text, bytes, "%s", slot ? slot->text : "");
-}
+void error_copy_text(char *text, size_t bytes) { snprintf(text, bytes, "%s", slot ? slot->text : ""); }

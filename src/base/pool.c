@@ -29,7 +29,7 @@ static struct {
     _Alignas(64) _Atomic uint32_t state;
     _Alignas(64) _Atomic uint32_t generation; /* one more for each job */
     _Alignas(64) _Atomic int sleepers;
-    _Alignas(64) _Atomic int64_t next;        /* first item that nobody took */
+    _Alignas(64) _Atomic int64_t next; /* first item that nobody took */
     _Alignas(64) pool_body_fn body;
     void *argument;
     int64_t count, grain;
@@ -37,10 +37,10 @@ static struct {
 
 static pthread_mutex_t job_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t size_once = PTHREAD_ONCE_INIT;
-static int threads;       /* wanted, the caller included; set by size_once */
-static bool spinning;     /* every thread has a core */
+static int threads;   /* wanted, the caller included; set by size_once */
+static bool spinning; /* every thread has a core */
 static bool several_cores;
-static bool started;      /* job_lock */
+static bool started; /* job_lock */
 static _Atomic bool forgotten;
 
 /* Waits until *word != seen, or the time is up. */
@@ -189,7 +189,10 @@ void pool_forget_after_fork(void) { forgotten = true; }
 /* --- scratch ------------------------------------------------------------------------------------------------------ */
 
 static void free_scratch(void);
-static _Thread_local struct { void *memory; size_t bytes; } scratch[POOL_SCRATCH_SLOTS];
+static _Thread_local struct {
+    void *memory;
+    size_t bytes;
+} scratch[POOL_SCRATCH_SLOTS];
 static _Thread_local struct thread_cleanup scratch_cleanup = {.run = free_scratch};
 
 static void free_scratch(void)

@@ -11,13 +11,14 @@
 #include "acl/acl.h"
 #include "base/error.h"
 #include "base/futex.h"
+#include "runtime/callback.h"
 #include "runtime/fork.h"
 #include "runtime/stream.h"
 
 struct callback {
     aclrtCallback function;
     void *data;
-    bool *finished;         /* of the task that waits for it, or NULL; the callback is freed by who ran it */
+    bool *finished; /* of the task that waits for it, or NULL; the callback is freed by who ran it */
     struct callback *next;
 };
 
@@ -112,29 +113,37 @@ aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream)
     return 0;
 }
 
+/* thread 0: whichever is subscribed. False: none. */
+static bool unsubscribe(const struct stream *stream, uint64_t thread)
+{
+    struct subscription *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (struct subscription **link = &subscriptions; *link && !found; link = found ? link : &(*link)->next)
+        if ((*link)->stream == stream && (!thread || (*link)->thread == thread)) {
+            found = *link;
+            *link = found->next;
+        }
+    if (found) {
+        free_callbacks(found->first); /* nobody will run them; tasks that wait for them go on */
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&lock);
+    free(found);
+    return found != NULL;
+}
+
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream)
 {
     if (fork_happened())
         return 0;
     struct stream *target;
-    struct subscription *found = NULL;
     TRY(stream_resolve(stream, &target));
-    pthread_once(&once, make_condition);
-    pthread_mutex_lock(&lock);
-    for (struct subscription **link = &subscriptions; *link && !found; link = &(*link)->next)
-        if ((*link)->stream == target && (*link)->thread == threadId) {
-            found = *link;
-            *link = found->next;
-            break;
-        }
-    if (found)
-        free_callbacks(found->first); /* nobody will run them; tasks that wait for them go on */
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
-    REQUIRE(found, ACL_ERROR_RT_THREAD_SUBSCRIBE, "thread %llu didn't subscribe to this stream", (unsigned long long)threadId);
-    free(found);
+    REQUIRE(threadId != 0 && unsubscribe(target, threadId), ACL_ERROR_RT_THREAD_SUBSCRIBE,
+            "thread %llu didn't subscribe to this stream", (unsigned long long)threadId);
     return 0;
 }
+
+void callback_forget_stream(const struct stream *stream) { unsubscribe(stream, 0); }
 
 static const char *callback_name(const struct task *task) { return "aclrtLaunchCallback"; }
 
@@ -182,8 +191,12 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
     REQUIRE(callback, ERROR_BAD_ALLOC, "out of host memory");
     callback->function = fn;
     callback->data = userData;
-    struct task task = {.run = callback_run, .class = &callback_class, .out = callback, .immediate.pointer = target,
-                        .detail = (uint32_t)blockType, .flags = TASK_QUEUED};
+    struct task task = {.run = callback_run,
+                        .class = &callback_class,
+                        .out = callback,
+                        .immediate.pointer = target,
+                        .detail = (uint32_t)blockType,
+                        .flags = TASK_QUEUED};
     const int code = stream_launch(target, &task);
     if (code != 0)
         free(callback);

@@ -17,7 +17,11 @@
 /* Cut over the pool from PARALLEL bytes on; a task of at most SMALL may run in the caller. */
 enum { GRAIN = 512 << 10, PARALLEL = 2 << 20, SMALL = 16 << 10 };
 
-struct span { char *out; const char *in; int value; };
+struct span {
+    char *out;
+    const char *in;
+    int value;
+};
 
 static void copy_range(void *argument, int64_t begin, int64_t end)
 {
@@ -53,21 +57,32 @@ static void set_bytes(void *out, int value, size_t bytes)
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
 /* Which side is on the device. */
-static int sides_of(const char *function, const void *dst, const void *src, aclrtMemcpyKind kind, bool *dst_device, bool *src_device)
+static int sides_of(const char *function, const void *dst, const void *src, aclrtMemcpyKind kind, bool *dst_device,
+                    bool *src_device)
 {
     switch ((int)kind) {
-    case ACL_MEMCPY_HOST_TO_HOST: *dst_device = *src_device = false; return 0;
+    case ACL_MEMCPY_HOST_TO_HOST:
+        *dst_device = *src_device = false;
+        return 0;
     case ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE:
-    case ACL_MEMCPY_HOST_TO_DEVICE: *dst_device = true, *src_device = false; return 0;
-    case ACL_MEMCPY_DEVICE_TO_HOST: *dst_device = false, *src_device = true; return 0;
+    case ACL_MEMCPY_HOST_TO_DEVICE:
+        *dst_device = true, *src_device = false;
+        return 0;
+    case ACL_MEMCPY_DEVICE_TO_HOST:
+        *dst_device = false, *src_device = true;
+        return 0;
     case ACL_MEMCPY_INNER_DEVICE_TO_DEVICE:
     case ACL_MEMCPY_INTER_DEVICE_TO_DEVICE:
-    case ACL_MEMCPY_DEVICE_TO_DEVICE: *dst_device = *src_device = true; return 0;
+    case ACL_MEMCPY_DEVICE_TO_DEVICE:
+        *dst_device = *src_device = true;
+        return 0;
     case ACL_MEMCPY_DEFAULT:
         *dst_device = memory_device(dst) >= 0;
         *src_device = memory_device(src) >= 0;
         return 0;
-    default: return error_set(ERROR_INVALID_PARAM, function, "kind is %d; 0 to %d are known", (int)kind, ACL_MEMCPY_INTER_DEVICE_TO_DEVICE);
+    default:
+        return error_set(ERROR_INVALID_PARAM, function, "kind is %d; 0 to %d are known", (int)kind,
+                         ACL_MEMCPY_INTER_DEVICE_TO_DEVICE);
     }
 }
 
@@ -172,7 +187,8 @@ static const struct task_class set_class = {.name = set_name, .ranges = task_ran
 static int stage(struct task *task)
 {
     void *const buffer = malloc((size_t)task->count);
-    REQUIRE(buffer, ERROR_BAD_ALLOC, "%lld bytes for the copy aren't there; use memory of aclrtMallocHost", (long long)task->count);
+    REQUIRE(buffer, ERROR_BAD_ALLOC, "%lld bytes for the copy aren't there; use memory of aclrtMallocHost",
+            (long long)task->count);
     copy_bytes(buffer, task->a, (size_t)task->count);
     task->a = buffer;
     task->immediate.pointer = buffer;

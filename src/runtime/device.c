@@ -22,16 +22,19 @@
 
 struct context {
     int device;
-    bool alive;                              /* device_lock; a device's own context always is */
-    struct stream *_Atomic default_stream;   /* set under device_lock */
-    struct context *next;                    /* in `contexts` */
+    bool alive;                            /* device_lock; a device's own context always is */
+    struct stream *_Atomic default_stream; /* set under device_lock */
+    struct context *next;                  /* in `contexts` */
 };
 
 static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct context own_contexts[DEVICES_MAX];
-static struct context *contexts;             /* made by aclrtCreateContext */
-static _Atomic bool used[DEVICES_MAX];       /* since aclInit */
-static _Thread_local struct { struct context *context; uint32_t epoch; } current;
+static struct context *contexts;       /* made by aclrtCreateContext */
+static _Atomic bool used[DEVICES_MAX]; /* since aclInit */
+static _Thread_local struct {
+    struct context *context;
+    uint32_t epoch;
+} current;
 
 /* Set once, from the environment. */
 static pthread_once_t visible_once = PTHREAD_ONCE_INIT;
@@ -90,10 +93,10 @@ int device_physical(int device) { return visible[device]; }
 int device_require(int64_t device)
 {
     const int count = device_count();
-    REQUIRE(count > 0, ERROR_RT_INVALID_DEVICE, "device %lld doesn't exist; ASCEND_RT_VISIBLE_DEVICES=%s leaves none", (long long)device,
-            env_text(ENV_ASCEND_RT_VISIBLE_DEVICES));
-    REQUIRE(device >= 0 && device < count, ERROR_RT_INVALID_DEVICE, "device %lld doesn't exist; devices are 0 to %d", (long long)device,
-            count - 1);
+    REQUIRE(count > 0, ERROR_RT_INVALID_DEVICE, "device %lld doesn't exist; ASCEND_RT_VISIBLE_DEVICES=%s leaves none",
+            (long long)device, env_text(ENV_ASCEND_RT_VISIBLE_DEVICES));
+    REQUIRE(device >= 0 && device < count, ERROR_RT_INVALID_DEVICE, "device %lld doesn't exist; devices are 0 to %d",
+            (long long)device, count - 1);
     return 0;
 }
 

@@ -19,10 +19,10 @@
 enum record_state { RECORD_PENDING, RECORD_AWAITED, RECORD_DONE };
 
 struct record {
-    _Atomic uint32_t state;   /* enum record_state; threads sleep on it while it is RECORD_AWAITED */
+    _Atomic uint32_t state; /* enum record_state; threads sleep on it while it is RECORD_AWAITED */
     _Atomic int references;
-    _Atomic int waiting;      /* tasks of aclrtStreamWaitEvent that haven't finished */
-    int64_t nanoseconds;      /* when it completed; written before state */
+    _Atomic int waiting; /* tasks of aclrtStreamWaitEvent that haven't finished */
+    int64_t nanoseconds; /* when it completed; written before state */
 };
 
 struct event {
@@ -147,8 +147,10 @@ static int create(const char *function, aclrtEvent *event, uint32_t flags)
     if (!event)
         return error_set(ERROR_INVALID_PARAM, function, "event is null");
     if (flags == 0 || (flags & ~known_flags))
-        return error_set(ERROR_INVALID_PARAM, function, "flag is 0x%x; it is made of ACL_EVENT_SYNC (1), "
-                         "ACL_EVENT_CAPTURE_STREAM_PROGRESS (2) and ACL_EVENT_TIME_LINE (8)", flags);
+        return error_set(ERROR_INVALID_PARAM, function,
+                         "flag is 0x%x; it is made of ACL_EVENT_SYNC (1), "
+                         "ACL_EVENT_CAPTURE_STREAM_PROGRESS (2) and ACL_EVENT_TIME_LINE (8)",
+                         flags);
     struct event *const made = calloc(1, sizeof *made);
     pthread_mutex_lock(&event_lock);
     const bool added = made && pointer_set_add(&events, made);

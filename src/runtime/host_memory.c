@@ -19,9 +19,9 @@
 struct host_block {
     char *start;
     size_t bytes;
-    bool owned;    /* allocated here, else registered */
-    bool doomed;   /* off the list; the last copy frees it */
-    int users;     /* copies under way */
+    bool owned;  /* allocated here, else registered */
+    bool doomed; /* off the list; the last copy frees it */
+    int users;   /* copies under way */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -81,32 +81,46 @@ void host_block_release(struct host_block *block)
         give_back(block);
 }
 
-/* Takes the block over on success. */
-static int add(struct host_block *block)
+/* Called with the lock. */
+static bool grow_list(void)
 {
-    int code = 0;
+    if (count < room)
+        return true;
+    const size_t wider = room ? 2 * room : 64;
+    struct host_block **const list = realloc(blocks, wider * sizeof *list);
+    if (list) {
+        blocks = list;
+        room = wider;
+    }
+    return list != NULL;
+}
+
+/* Called with the lock: puts a block for the memory into the list. */
+static int insert(const char *function, void *start, size_t bytes, bool owned)
+{
+    const size_t index = upper_bound(start);
+    const bool overlaps = (index && blocks[index - 1]->start + blocks[index - 1]->bytes > (char *)start) ||
+                          (index < count && blocks[index]->start < (char *)start + bytes);
+    if (overlaps)
+        return error_set(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, function,
+                         "the memory from %p, %zu bytes, overlaps registered memory", start, bytes);
+    if (!grow_list())
+        return error_set(ERROR_BAD_ALLOC, function, "out of host memory");
+    memmove(&blocks[index + 1], &blocks[index], (count - index) * sizeof *blocks);
+    blocks[index] = calloc(1, sizeof *blocks[index]);
+    if (!blocks[index]) {
+        memmove(&blocks[index], &blocks[index + 1], (count - index) * sizeof *blocks);
+        return error_set(ERROR_BAD_ALLOC, function, "out of host memory");
+    }
+    *blocks[index] = (struct host_block){.start = start, .bytes = bytes, .owned = owned};
+    ++count;
+    return 0;
+}
+
+static int add(const char *function, void *start, size_t bytes, bool owned)
+{
     pthread_mutex_lock(&lock);
-    if (count == room) {
-        const size_t wider = room ? 2 * room : 64;
-        struct host_block **const list = realloc(blocks, wider * sizeof *list);
-        if (list) {
-            blocks = list;
-            room = wider;
-        }
-    }
-    const size_t index = upper_bound(block->start);
-    const bool overlaps = (index && blocks[index - 1]->start + blocks[index - 1]->bytes > block->start) ||
-                          (index < count && blocks[index]->start < block->start + block->bytes);
-    if (count == room)
-        code = error_set(ERROR_BAD_ALLOC, __func__, "out of host memory");
-    else if (overlaps)
-        code = error_set(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, __func__, "the memory from %p, %zu bytes, overlaps registered memory",
-                         (void *)block->start, block->bytes);
-    else {
-        memmove(&blocks[index + 1], &blocks[index], (count - index) * sizeof *blocks);
-        blocks[index] = block;
-        ++count;
-    }
+    const int code = insert(function, start, bytes, owned);
     pthread_mutex_unlock(&lock);
     return code;
 }
@@ -131,16 +145,12 @@ aclError aclrtMallocHost(void **hostPtr, size_t size)
     TRY(runtime_require(__func__));
     REQUIRE(hostPtr, ERROR_INVALID_PARAM, "hostPtr is null");
     REQUIRE(size > 0, ERROR_INVALID_PARAM, "size is 0; at least 1 byte can be allocated");
-    struct host_block *const block = calloc(1, sizeof *block);
     void *memory = NULL;
-    if (!block || posix_memalign(&memory, size < 4096 ? 64 : 4096, size) != 0) {
-        free(block);
-        FAIL(ERROR_RT_MEMORY_ALLOCATION, "%zu bytes of host memory aren't there", size);
-    }
-    *block = (struct host_block){.start = memory, .bytes = size, .owned = true};
-    const int code = add(block);
+    REQUIRE(posix_memalign(&memory, size < 4096 ? 64 : 4096, size) == 0, ERROR_RT_MEMORY_ALLOCATION,
+            "%zu bytes of host memory aren't there", size);
+    const int code = add(__func__, memory, size, true);
     if (code != 0) {
-        give_back(block);
+        free(memory);
         return code;
     }
     *hostPtr = memory;
@@ -170,23 +180,18 @@ static int host_register(const char *function, void *start, uint64_t bytes)
         return fork_refuse(function);
     TRY(runtime_require(function));
     if (!start || bytes == 0)
-        return error_set(ERROR_INVALID_PARAM, function, "ptr is %p, size is %llu; some memory is needed", start, (unsigned long long)bytes);
+        return error_set(ERROR_INVALID_PARAM, function, "ptr is %p, size is %llu; some memory is needed", start,
+                         (unsigned long long)bytes);
     if (memory_device(start) >= 0)
         return error_set(ERROR_INVALID_PARAM, function, "%p is device memory", start);
-    struct host_block *const block = calloc(1, sizeof *block);
-    if (!block)
-        return error_set(ERROR_BAD_ALLOC, function, "out of host memory");
-    *block = (struct host_block){.start = start, .bytes = bytes};
-    const int code = add(block);
-    if (code != 0)
-        free(block);
-    return code;
+    return add(function, start, bytes, false);
 }
 
 /* Device code sees host memory at the same address. */
 aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr)
 {
-    REQUIRE(type == ACL_HOST_REGISTER_MAPPED, ERROR_RT_FEATURE_UNSUPPORTED, "type %d isn't available; ACL_HOST_REGISTER_MAPPED (0) is", (int)type);
+    REQUIRE(type == ACL_HOST_REGISTER_MAPPED, ERROR_RT_FEATURE_UNSUPPORTED,
+            "type %d isn't available; ACL_HOST_REGISTER_MAPPED (0) is", (int)type);
     TRY(host_register(__func__, ptr, size));
     if (devPtr)
         *devPtr = ptr;
@@ -205,7 +210,8 @@ aclError aclrtHostUnregister(void *ptr)
 {
     if (fork_happened())
         return 0;
-    REQUIRE(!stream_current_executor(), ERROR_RT_PARAM_INVALID, "a function that runs in a stream can't unregister memory: it might wait for itself");
+    REQUIRE(!stream_current_executor(), ERROR_RT_PARAM_INVALID,
+            "a function that runs in a stream can't unregister memory: it might wait for itself");
     pthread_mutex_lock(&lock);
     struct host_block *const block = ptr ? take(ptr, false) : NULL;
     while (block && block->users > 0)

@@ -59,9 +59,11 @@ static int choose_kernels(void)
 
 static int check_configuration(const char *path)
 {
-    REQUIRE(!path || path[0] == '\0' || access(path, R_OK) == 0, ACL_ERROR_INVALID_FILE, "the configuration file %s can't be read", path);
+    REQUIRE(!path || path[0] == '\0' || access(path, R_OK) == 0, ACL_ERROR_INVALID_FILE,
+            "the configuration file %s can't be read", path);
     TRY(env_check());
-    REQUIRE(chip_profile() != NULL, ERROR_INVALID_PARAM, "ASCEND_SOC=%s is unknown; known are %s", env_text(ENV_ASCEND_SOC), chip_names());
+    REQUIRE(chip_profile() != NULL, ERROR_INVALID_PARAM, "ASCEND_SOC=%s is unknown; known are %s", env_text(ENV_ASCEND_SOC),
+            chip_names());
     REQUIRE(strcmp(env_text(ENV_NPU_FIDELITY), "ieee") == 0, ERROR_INVALID_PARAM, "NPU_FIDELITY=%s isn't available; ieee is",
             env_text(ENV_NPU_FIDELITY));
     return choose_kernels();

@@ -28,8 +28,8 @@ aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *
 aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version)
 {
     REQUIRE(version, ERROR_INVALID_PARAM, "version is null");
-    REQUIRE((int)name >= ACL_PKG_NAME_CANN && name <= ACL_PKG_NAME_DRIVER, ERROR_INVALID_PARAM, "name is %d; 0 to %d are known", (int)name,
-            ACL_PKG_NAME_DRIVER);
+    REQUIRE((int)name >= ACL_PKG_NAME_CANN && name <= ACL_PKG_NAME_DRIVER, ERROR_INVALID_PARAM, "name is %d; 0 to %d are known",
+            (int)name, ACL_PKG_NAME_DRIVER);
     memset(version, 0, sizeof *version);
     snprintf(version->version, sizeof version->version, "%d.%d.%d", CANN_MAJOR, CANN_MINOR, CANN_RELEASE);
     snprintf(version->majorVersion, sizeof version->majorVersion, "%d", CANN_MAJOR);
@@ -96,14 +96,20 @@ size_t aclDataTypeSize(aclDataType dataType)
     if (dtype != DTYPE_NONE)
         return dtype_bytes(dtype);
     switch ((int)dataType) { /* types that we know the size of, and no arithmetic */
-    case ACL_COMPLEX32: return 4;
-    case ACL_UINT16: return 2;
-    case ACL_UINT32: return 4;
-    case ACL_UINT64: return 8;
+    case ACL_COMPLEX32:
+        return 4;
+    case ACL_UINT16:
+        return 2;
+    case ACL_UINT32:
+        return 4;
+    case ACL_UINT64:
+        return 8;
     case ACL_HIFLOAT8:
     case ACL_FLOAT8_E5M2:
     case ACL_FLOAT8_E4M3FN:
-    case ACL_FLOAT8_E8M0: return 1;
-    default: return 0;
+    case ACL_FLOAT8_E8M0:
+        return 1;
+    default:
+        return 0;
     }
 }

@@ -40,17 +40,19 @@ static void poison(const char *memory, size_t bytes) { (void)memory, (void)bytes
 static void unpoison(char *memory, size_t bytes) { (void)memory, (void)bytes; }
 #endif
 
-struct block { uint64_t start, bytes; }; /* start: from the arena's base; bytes: as asked for */
+struct block {
+    uint64_t start, bytes;
+}; /* start: from the arena's base; bytes: as asked for */
 
 struct arena {
     pthread_mutex_t lock;
     char *_Atomic base; /* NULL until the first allocation */
     int descriptor;
-    uint64_t reserved;  /* length of the mapping: more than the capacity, since gaps cost address space only */
-    uint64_t used;      /* rounded up to the alignment */
+    uint64_t reserved; /* length of the mapping: more than the capacity, since gaps cost address space only */
+    uint64_t used;     /* rounded up to the alignment */
     struct block *blocks;
     size_t count, room;
-    size_t first_gap;   /* no gap lies before blocks[first_gap] */
+    size_t first_gap; /* no gap lies before blocks[first_gap] */
 };
 
 static pthread_mutex_t arenas_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -265,8 +267,9 @@ int memory_check(const void *address, size_t bytes, const char *function, const 
     if (offset - block.start >= block.bytes)
         return error_set(ERROR_INVALID_PARAM, function, "%s: %p is in no live block of device %d", role, address, device);
     if (bytes > block.bytes - (offset - block.start))
-        return error_set(ERROR_INVALID_PARAM, function, "%s: %zu bytes from %p reach past the end of their block, which has %llu left",
-                         role, bytes, address, (unsigned long long)(block.bytes - (offset - block.start)));
+        return error_set(ERROR_INVALID_PARAM, function,
+                         "%s: %zu bytes from %p reach past the end of their block, which has %llu left", role, bytes, address,
+                         (unsigned long long)(block.bytes - (offset - block.start)));
     return 0;
 }
 
@@ -308,10 +311,7 @@ static int allocate(const char *function, void **devPtr, size_t size)
 /* The policies differ in page size and reach only, which mean nothing here. */
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy) { return allocate(__func__, devPtr, size); }
 
-aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
-{
-    return allocate(__func__, devPtr, size);
-}
+aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy) { return allocate(__func__, devPtr, size); }
 
 aclError aclrtFree(void *devPtr)
 {

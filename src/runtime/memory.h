@@ -22,7 +22,11 @@ int memory_check(const void *address, size_t bytes, const char *function, const 
 void memory_usage(int device, size_t *free_bytes, size_t *total_bytes);
 
 /* For peers: the file, where it is mapped here, and how long it is. Makes the arena when there is none. */
-struct memory_arena { int descriptor; char *base; size_t bytes; };
+struct memory_arena {
+    int descriptor;
+    char *base;
+    size_t bytes;
+};
 int memory_arena(int device, struct memory_arena *arena);
 
 /* --- host memory that was allocated or registered here -------------------------------------------------------------- */

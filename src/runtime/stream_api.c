@@ -1,6 +1,7 @@
 /* The public stream functions, over stream.h. */
 #include "acl/acl.h"
 #include "base/error.h"
+#include "runtime/callback.h"
 #include "runtime/device.h"
 #include "runtime/fork.h"
 #include "runtime/stream.h"
@@ -15,10 +16,13 @@ static int create(const char *function, aclrtStream *stream, uint32_t priority, 
     if (!stream)
         return error_set(ERROR_INVALID_PARAM, function, "stream is null");
     if (priority > LOWEST_PRIORITY)
-        return error_set(ERROR_INVALID_PARAM, function, "priority is %u; it goes from 0 (first) to %d", priority, LOWEST_PRIORITY);
+        return error_set(ERROR_INVALID_PARAM, function, "priority is %u; it goes from 0 (first) to %d", priority,
+                         LOWEST_PRIORITY);
     if (flags & ~(ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC))
-        return error_set(ERROR_RT_FEATURE_UNSUPPORTED, function, "flag is 0x%x; ACL_STREAM_FAST_LAUNCH (1) and ACL_STREAM_FAST_SYNC (2) "
-                         "are available", flags);
+        return error_set(ERROR_RT_FEATURE_UNSUPPORTED, function,
+                         "flag is 0x%x; ACL_STREAM_FAST_LAUNCH (1) and ACL_STREAM_FAST_SYNC (2) "
+                         "are available",
+                         flags);
     TRY(stream_create(device, (int)priority, flags, &made));
     *stream = made;
     return 0;
@@ -39,7 +43,9 @@ static int destroy(const char *function, void *handle, bool force)
     if (!handle)
         return error_set(ERROR_INVALID_PARAM, function, "stream is null; a default stream ends with its context");
     TRY(stream_resolve(handle, &stream));
-    return stream_destroy(stream, force);
+    TRY(stream_destroy(stream, force));
+    callback_forget_stream(stream);
+    return 0;
 }
 
 aclError aclrtDestroyStream(aclrtStream stream) { return destroy(__func__, stream, false); }

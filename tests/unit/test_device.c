@@ -106,7 +106,8 @@ static void errors(void)
     CHECK_INT(aclrtGetLastError(ACL_RT_THREAD_LEVEL), ACL_ERROR_INVALID_PARAM);
     CHECK_INT(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 0);
     const char *const text = aclGetRecentErrMsg();
-    CHECK(text && strncmp(text, "aclrtGetDevice: ", 16) == 0 && strstr(text, "\ndevice_require: device 77"), "newest first: %s", text);
+    CHECK(text && strncmp(text, "aclrtGetDevice: ", 16) == 0 && strstr(text, "\ndevice_require: device 77"), "newest first: %s",
+          text);
     CHECK(aclGetRecentErrMsg() == NULL, "reading clears");
 }
 

@@ -11,7 +11,10 @@ int main(void)
     CHECK(strcmp(env_text(ENV_ASCEND_SOC), "Ascend910B2") == 0, "default profile: %s", env_text(ENV_ASCEND_SOC));
     CHECK(!env_is_set(ENV_ASCEND_SOC), "not set");
 
-    static const struct { const char *text; int64_t bytes; } units[] = {
+    static const struct {
+        const char *text;
+        int64_t bytes;
+    } units[] = {
         {"1000", 1000}, {"4K", 4096}, {"512M", 512ll << 20}, {"2g", 2ll << 30}, {"2GiB", 2ll << 30}, {"1TB", 1ll << 40},
     };
     for (size_t i = 0; i < sizeof units / sizeof units[0]; ++i) {

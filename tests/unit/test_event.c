@@ -107,7 +107,8 @@ static void times(aclrtStream stream)
     CHECK(ms >= 10 && ms < 5000, "10 ms took %f", (double)ms);
     CHECK_OK(aclrtEventGetTimestamp(start, &before));
     CHECK_OK(aclrtEventGetTimestamp(end, &after));
-    CHECK(after - before >= 10000 && after - before <= (uint64_t)(ms * 1000) + 1, "%llu us", (unsigned long long)(after - before));
+    CHECK(after - before >= 10000 && after - before <= (uint64_t)(ms * 1000) + 1, "%llu us",
+          (unsigned long long)(after - before));
     CHECK_FAILS(aclrtEventElapsedTime(&ms, end, start), ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, "before startEvent");
     CHECK_FAILS(aclrtEventElapsedTime(&ms, start, untimed), ACL_ERROR_INVALID_PARAM, "ACL_EVENT_TIME_LINE");
     CHECK_OK(aclrtDestroyEvent(start));

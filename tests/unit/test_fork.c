@@ -14,7 +14,11 @@ const char *__asan_default_options(void) { return "detect_leaks=0"; }
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "atexit_sleep_ms=0"; }
 
-static struct { void *device, *host; aclrtStream stream; aclrtEvent event; } parent;
+static struct {
+    void *device, *host;
+    aclrtStream stream;
+    aclrtEvent event;
+} parent;
 
 static void count_items(void *argument, int64_t begin, int64_t end) { *(_Atomic int64_t *)argument += end - begin; }
 

@@ -122,9 +122,13 @@ static void logs(void)
 
 static void element_types(void)
 {
-    static const struct { int type; size_t bytes; } sizes[] = {
-        {ACL_FLOAT, 4}, {ACL_FLOAT16, 2}, {ACL_BF16, 2}, {ACL_DOUBLE, 8}, {ACL_INT8, 1}, {ACL_BOOL, 1}, {ACL_COMPLEX64, 8},
-        {ACL_COMPLEX128, 16}, {ACL_UINT64, 8}, {ACL_UINT16, 2}, {ACL_INT4, 0}, {ACL_STRING, 0}, {ACL_DT_UNDEFINED, 0}, {99, 0},
+    static const struct {
+        int type;
+        size_t bytes;
+    } sizes[] = {
+        {ACL_FLOAT, 4}, {ACL_FLOAT16, 2},   {ACL_BF16, 2},         {ACL_DOUBLE, 8}, {ACL_INT8, 1},
+        {ACL_BOOL, 1},  {ACL_COMPLEX64, 8}, {ACL_COMPLEX128, 16},  {ACL_UINT64, 8}, {ACL_UINT16, 2},
+        {ACL_INT4, 0},  {ACL_STRING, 0},    {ACL_DT_UNDEFINED, 0}, {99, 0},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i)
         CHECK(aclDataTypeSize((aclDataType)sizes[i].type) == sizes[i].bytes, "type %d: %zu", sizes[i].type,

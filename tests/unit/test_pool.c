@@ -6,12 +6,16 @@
 
 enum { ITEMS = 10007 };
 
-struct job { _Atomic int hits[ITEMS]; int64_t grain; };
+struct job {
+    _Atomic int hits[ITEMS];
+    int64_t grain;
+};
 
 static void touch(void *argument, int64_t begin, int64_t end)
 {
     struct job *const job = argument;
-    CHECK(begin % job->grain == 0 && end - begin <= job->grain && begin < end, "range %lld..%lld", (long long)begin, (long long)end);
+    CHECK(begin % job->grain == 0 && end - begin <= job->grain && begin < end, "range %lld..%lld", (long long)begin,
+          (long long)end);
     for (int64_t i = begin; i < end; ++i)
         ++job->hits[i];
 }

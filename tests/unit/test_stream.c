@@ -28,8 +28,13 @@ static void handles(void)
 }
 
 enum { MANY = 20000 };
-struct list { int next, wrong; };
-struct item { struct list *list; int number; };
+struct list {
+    int next, wrong;
+};
+struct item {
+    struct list *list;
+    int number;
+};
 
 static void check_next(void *argument)
 {
@@ -55,7 +60,12 @@ static void order(void)
     free(items);
 }
 
-struct reporter { _Atomic bool stop, subscribed; aclrtStream stream; _Atomic int calls, timeouts; pthread_t thread; };
+struct reporter {
+    _Atomic bool stop, subscribed;
+    aclrtStream stream;
+    _Atomic int calls, timeouts;
+    pthread_t thread;
+};
 
 static void *report_thread(void *argument)
 {
@@ -86,7 +96,10 @@ static void called_back(void *argument)
     ++*(_Atomic int *)argument;
 }
 
-struct reading { _Atomic int *count; int seen; };
+struct reading {
+    _Atomic int *count;
+    int seen;
+};
 
 static void read_count(void *argument)
 {
@@ -99,7 +112,8 @@ static void callbacks(void)
     _Atomic int count = 0;
     struct reading reading = {&count, 0};
     CHECK_OK(aclrtCreateStream(&reporter.stream));
-    CHECK_FAILS(aclrtLaunchCallback(called_back, &count, ACL_CALLBACK_BLOCK, reporter.stream), ACL_ERROR_RT_STREAM_NO_CB_REG, "subscribed");
+    CHECK_FAILS(aclrtLaunchCallback(called_back, &count, ACL_CALLBACK_BLOCK, reporter.stream), ACL_ERROR_RT_STREAM_NO_CB_REG,
+                "subscribed");
     pthread_create(&reporter.thread, NULL, report_thread, &reporter);
     while (!reporter.subscribed)
         usleep(100);
