@@ -57,16 +57,35 @@ def build_c(folder: Path, *options: str, targets: tuple[str, ...] = ()) -> None:
     run(tool("ninja"), "-C", folder, "--quiet", *targets)
 
 
+def c_tests(folder: str, pattern: str) -> list[str]:
+    """Names of the C test programs in tests/<folder> whose file name matches; the build's targets are called so too."""
+    return sorted(f"{path.parent.name}_{path.stem[5:]}" for path in ROOT.glob(f"tests/{folder}/test_*.c") if re.search(pattern, path.stem))
+
+
+def test_arm() -> None:
+    """Kernel tests of the 64-bit Arm build under qemu, where a cross compiler and qemu are installed."""
+    missing = [program for program in ("aarch64-linux-gnu-gcc", "qemu-aarch64") if not shutil.which(program)]
+    if missing:
+        print(f"not run: kernels for 64-bit Arm ({' and '.join(missing)} missing; on Debian gcc-aarch64-linux-gnu and qemu-user)", flush=True)
+        return
+    names = c_tests("kernels", "")
+    if not names:
+        return
+    folder = BUILD / "c-aarch64"
+    build_c(folder, f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'cmake/aarch64.cmake'}", targets=tuple(names))
+    run(tool("ctest"), "--test-dir", folder, "--output-on-failure", "--no-tests=error", "-L", "^kernels$", "-LE", "slow")
+
+
 def test_c(everything: bool) -> None:
     """C tests: all under address and undefined-behaviour sanitizers, those of streams, events and threads under the thread sanitizer."""
     slow = [] if everything else ["-LE", "slow"]
-    threaded = [path for path in ROOT.glob("tests/*/test_*.c") if re.search("stream|event|pool|thread", path.stem)]
-    names = sorted(f"{path.parent.name}_{path.stem[5:]}" for path in threaded)
+    names = c_tests("*", "stream|event|pool|thread")
     for sanitizer, folder in SANITIZED.items():
         only = tuple(names) if sanitizer == "thread" else ()
         build_c(folder, f"-DSOFTNPU_SANITIZE={sanitizer}", targets=only)
         chosen = ["-R", f"^({'|'.join(only)})$"] if only else []
         run(tool("ctest"), "--test-dir", folder, "--output-on-failure", "--no-tests=error", *chosen, *slow, **SANITIZER_OPTIONS)
+    test_arm()
 
 
 def build_bridge(version: str) -> Path:
