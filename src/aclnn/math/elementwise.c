@@ -303,7 +303,7 @@ static int run_job(struct plan *plan)
     char *workspace = plan->workspace;
     struct strided_loop loop;
     loop_begin(&loop, (enum elementwise_id)job->kernel, (enum dtype)job->compute);
-    memcpy(loop.scalars, job->scalars, sizeof loop.scalars);
+    memcpy(loop.scalars, job->scalars, sizeof job->scalars);
     loop_add(&loop, &plan->operands[0], (enum dtype)job->result);
     for (int i = 0; i < job->input_count; ++i) {
         const enum dtype dtype = (enum dtype)job->input_dtypes[i];
@@ -321,12 +321,16 @@ static int run_job(struct plan *plan)
         }
         loop_add(&loop, &in, dtype);
     }
-    if (job->refuse_zero)
-        loop.has_zero = kernels->cast->has_zero[job->compute];
+    _Atomic bool zero_found = false;
+    if (job->refuse_zero) {
+        loop.check = kernels->cast->has_zero[job->compute];
+        loop.checked = job->input_count;
+        loop.found = &zero_found;
+    }
     REQUIRE(loop_ready(&loop), ACLNN_ERROR_INNER, "%s: the operands don't fit each other",
             operator_name((enum operator_id)plan->operator_id));
     loop_run(&loop);
-    if (loop.has_zero && loop.zero_found)
+    if (zero_found)
         return error_set(ERROR_RT_DEVICE_TASK, operator_name((enum operator_id)plan->operator_id),
                          "ZeroDivisionError: an integer was divided by zero");
     return 0;

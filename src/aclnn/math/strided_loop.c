@@ -44,13 +44,20 @@ void convert_elements(void *out, enum dtype to, const void *in, enum dtype from,
 
 /* --- building ----------------------------------------------------------------------------------------------------- */
 
+void loop_begin_with(struct strided_loop *loop, elementwise_fn run, int cost)
+{
+    loop->run = run;
+    loop->grain = loop_grain(cost);
+    loop->operand_count = 0;
+    loop->check = NULL;
+}
+
 void loop_begin(struct strided_loop *loop, enum elementwise_id kernel, enum dtype compute)
 {
-    loop->run = kernel == ELEMENTWISE_COUNT ? NULL : kernels->elementwise->run[kernel][compute];
-    loop->grain = loop_grain(kernel == ELEMENTWISE_COUNT ? 1 : elementwise_infos[kernel].cost);
-    loop->operand_count = 0;
-    loop->has_zero = NULL;
-    atomic_init(&loop->zero_found, false);
+    if (kernel == ELEMENTWISE_COUNT)
+        loop_begin_with(loop, NULL, 1);
+    else
+        loop_begin_with(loop, kernels->elementwise->run[kernel][compute], elementwise_infos[kernel].cost);
 }
 
 void loop_add(struct strided_loop *loop, const struct view *view, enum dtype kernel_dtype)
@@ -61,6 +68,15 @@ void loop_add(struct strided_loop *loop, const struct view *view, enum dtype ker
     o->data = view->data;
     o->dtype = view->dtype;
     o->kernel_dtype = (uint8_t)kernel_dtype;
+    o->read = i > 0;
+    o->written = i == 0;
+}
+
+void loop_add_updated(struct strided_loop *loop, const struct view *view, enum dtype kernel_dtype)
+{
+    loop_add(loop, view, kernel_dtype);
+    struct loop_operand *const o = &loop->operands[loop->operand_count - 1];
+    o->read = o->written = true;
 }
 
 void loop_add_constant(struct strided_loop *loop, enum dtype value_dtype, union elementwise_scalar value,
@@ -78,7 +94,7 @@ static void operand_ready(struct strided_loop *loop, int i)
 {
     struct loop_operand *const o = &loop->operands[i];
     const struct view *const v = &loop->views[i];
-    bool all_zero = i > 0;
+    bool all_zero = !o->written;
     for (int d = 0; d < loop->ndim; ++d) {
         o->strides[d] = v->strides[d];
         all_zero &= v->strides[d] == 0 || v->sizes[d] == 1;
@@ -88,13 +104,30 @@ static void operand_ready(struct strided_loop *loop, int i)
     o->direct = !all_zero && o->dtype == o->kernel_dtype && (v->contiguous || v->strides[loop->ndim - 1] == 1);
 }
 
-bool loop_ready(struct strided_loop *loop)
+/* The common case needs no sorting: every view is dense in the same order, or a single element. Makes it one long row. */
+static bool flatten(struct strided_loop *loop)
+{
+    struct view *const views = loop->views;
+    const int64_t count = views[0].count;
+    for (int i = 0; i < loop->operand_count; ++i)
+        if (!views[i].contiguous || (views[i].count != 1 && !view_same_sizes(&views[0], &views[i])) ||
+            (views[i].count == 1 && (loop->operands[i].written ? count != 1 : views[i].ndim > views[0].ndim)))
+            return false;
+    for (int i = 0; i < loop->operand_count; ++i) {
+        views[i].strides[0] = views[i].count == 1 && count != 1 ? 0 : 1;
+        views[i].contiguous = views[i].strides[0] == 1;
+        views[i].sizes[0] = views[i].count = count;
+        views[i].ndim = 1;
+    }
+    return true;
+}
+
+static bool coalesce(struct strided_loop *loop)
 {
     struct view *const views = loop->views;
     for (int i = 1; i < loop->operand_count; ++i)
         if (!view_expand(&views[i], views[0].sizes, views[0].ndim))
             return false;
-    loop->count = views[0].count;
     if (loop->count == 0)
         return true;
     views_coalesce(views, loop->operand_count);
@@ -102,8 +135,23 @@ bool loop_ready(struct strided_loop *loop)
         views_sort_by_stride(views, loop->operand_count);
         views_coalesce(views, loop->operand_count);
     }
-    loop->ndim = views[0].ndim;
-    memcpy(loop->sizes, views[0].sizes, sizeof loop->sizes);
+    return true;
+}
+
+static void loop_adopt_shape(struct strided_loop *loop)
+{
+    loop->ndim = loop->views[0].ndim;
+    memcpy(loop->sizes, loop->views[0].sizes, sizeof loop->sizes);
+}
+
+bool loop_ready(struct strided_loop *loop)
+{
+    loop->count = loop->views[0].count;
+    if (!flatten(loop) && !coalesce(loop))
+        return false;
+    if (loop->count == 0)
+        return true;
+    loop_adopt_shape(loop);
     bool all_linear = true;
     for (int i = 0; i < loop->operand_count; ++i) {
         operand_ready(loop, i);
@@ -299,37 +347,40 @@ static void copy_range(const struct strided_loop *loop, int64_t begin, int64_t e
     }
 }
 
+/* Puts the operands' elements where the kernel finds them. */
+static void load_operands(const struct strided_loop *loop, const int64_t *index, int64_t element, int64_t n,
+                          char (*tiles)[LOOP_TILE * ELEMENT_BYTES], void **addresses)
+{
+    for (int i = 0; i < loop->operand_count; ++i) {
+        const struct loop_operand *const o = &loop->operands[i];
+        addresses[i] = o->direct ? direct_address(loop, o, index, element) : tiles[i];
+        if (o->read && !o->direct && !o->constant)
+            load_elements(loop, o, index, element, n, tiles[i]);
+    }
+}
+
 void loop_range(const struct strided_loop *loop, int64_t begin, int64_t end)
 {
     if (!loop->run) {
         copy_range(loop, begin, end);
         return;
     }
-    _Alignas(64) char tiles[ELEMENTWISE_OPERANDS][LOOP_TILE * ELEMENT_BYTES];
-    void *addresses[ELEMENTWISE_OPERANDS];
+    _Alignas(64) char tiles[LOOP_OPERANDS][LOOP_TILE * ELEMENT_BYTES];
+    void *addresses[LOOP_OPERANDS];
     int64_t index[TENSOR_MAX_DIMS];
-    const struct loop_operand *const out = &loop->operands[0];
     split_index(loop, begin, index);
-    for (int i = 1; i < loop->operand_count; ++i) {
-        addresses[i] = tiles[i];
+    for (int i = 1; i < loop->operand_count; ++i)
         if (loop->operands[i].constant)
             fill_constant(&loop->operands[i], tiles[i], end - begin < LOOP_TILE ? end - begin : LOOP_TILE);
-    }
     while (begin < end) {
         const int64_t n = step_limit(loop, index, end - begin);
-        for (int i = 1; i < loop->operand_count; ++i) {
-            const struct loop_operand *const o = &loop->operands[i];
-            if (o->direct)
-                addresses[i] = direct_address(loop, o, index, begin);
-            else if (!o->constant)
-                load_elements(loop, o, index, begin, n, tiles[i]);
-        }
-        addresses[0] = out->direct ? direct_address(loop, out, index, begin) : tiles[0];
+        load_operands(loop, index, begin, n, tiles, addresses);
+        if (loop->check && loop->check(addresses[loop->checked], (size_t)n))
+            atomic_store_explicit(loop->found, true, memory_order_relaxed);
         loop->run(addresses, (size_t)n, loop->scalars);
-        if (!out->direct)
-            store_elements(loop, out, index, begin, n, tiles[0]);
-        if (loop->has_zero && loop->has_zero(addresses[loop->operand_count - 1], (size_t)n))
-            atomic_store_explicit(&((struct strided_loop *)(uintptr_t)loop)->zero_found, true, memory_order_relaxed);
+        for (int i = 0; i < loop->operand_count; ++i)
+            if (loop->operands[i].written && !loop->operands[i].direct)
+                store_elements(loop, &loop->operands[i], index, begin, n, tiles[i]);
         begin += n;
         index_advance(loop, index, n);
     }
@@ -341,6 +392,20 @@ void loop_run(struct strided_loop *loop)
 {
     if (loop->count > 0)
         pool_for(loop->count, loop->grain, loop_body, loop);
+}
+
+void read_elements(const struct view *v, int64_t begin, int64_t n, enum dtype to, void *out)
+{
+    struct strided_loop loop;
+    int64_t index[TENSOR_MAX_DIMS];
+    loop_begin_with(&loop, NULL, 1);
+    loop_add(&loop, v, to);
+    loop.count = v->count;
+    views_coalesce(loop.views, 1); /* unsorted: the order of the elements stays */
+    loop_adopt_shape(&loop);
+    operand_ready(&loop, 0);
+    split_index(&loop, begin, index);
+    load_elements(&loop, &loop.operands[0], index, begin, n, out);
 }
 
 void copy_view(const struct view *out, const struct view *in)

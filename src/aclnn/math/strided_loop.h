@@ -15,12 +15,17 @@
 #include "kernels/kernels.h"
 #include "tensor/tensor.h"
 
-enum { LOOP_TILE = 512 }; /* elements that pass through a tile at once */
+enum {
+    LOOP_TILE = 512,   /* elements that pass through a tile at once */
+    LOOP_OPERANDS = 6, /* optimizers update several operands at once */
+    LOOP_SCALARS = 12
+};
 
 struct loop_operand {
     char *data;
     uint8_t dtype;        /* in memory */
     uint8_t kernel_dtype; /* what the kernel takes or gives */
+    bool read, written;
     bool constant;        /* one element for all */
     bool linear;          /* element i lies at data[i] */
     bool direct;          /* the kernel may work on its memory */
@@ -29,7 +34,7 @@ struct loop_operand {
 
 struct strided_loop {
     elementwise_fn run; /* NULL: a copy of operand 1 to operand 0 */
-    union elementwise_scalar scalars[ELEMENTWISE_SCALARS];
+    union elementwise_scalar scalars[LOOP_SCALARS];
     int operand_count;
     int ndim;
     int64_t count;
@@ -37,16 +42,23 @@ struct strided_loop {
     int64_t sizes[TENSOR_MAX_DIMS];
     bool by_rows; /* no tile crosses the end of a row */
     bool tiled;   /* something passes through tiles, so that they limit the step */
-    bool (*has_zero)(const void *in, size_t n); /* of the last operand, when a zero there is an error; else NULL */
-    _Atomic bool zero_found;
-    struct loop_operand operands[ELEMENTWISE_OPERANDS];
-    union elementwise_scalar constants[ELEMENTWISE_OPERANDS];
-    struct view views[ELEMENTWISE_OPERANDS]; /* while it is being built */
+    /* Looks at each tile of operand `checked` before the kernel runs; a hit sets *found. NULL: nothing to look for. */
+    bool (*check)(const void *in, size_t n);
+    int checked;
+    _Atomic bool *found;
+    struct loop_operand operands[LOOP_OPERANDS];
+    union elementwise_scalar constants[LOOP_OPERANDS];
+    struct view views[LOOP_OPERANDS]; /* while it is being built */
 };
 
 /* Building: begin, then the output, then the inputs in order, then ready. kernel: ELEMENTWISE_COUNT means a copy. */
 void loop_begin(struct strided_loop *loop, enum elementwise_id kernel, enum dtype compute);
+/* For a kernel that isn't in the list of elementwise.def. */
+void loop_begin_with(struct strided_loop *loop, elementwise_fn run, int cost);
+/* The first operand is the output, the others are inputs. */
 void loop_add(struct strided_loop *loop, const struct view *view, enum dtype kernel_dtype);
+/* An operand that is read and written. */
+void loop_add_updated(struct strided_loop *loop, const struct view *view, enum dtype kernel_dtype);
 /* An input that is one value of type f64, i64 or c128. */
 void loop_add_constant(struct strided_loop *loop, enum dtype value_dtype, union elementwise_scalar value,
                        enum dtype kernel_dtype);
@@ -63,6 +75,9 @@ static inline int64_t loop_grain(int cost) { return cost >= 4 ? 4096 : 16384 / (
 
 /* n elements in a row from one type to another; halves go through f32. */
 void convert_elements(void *out, enum dtype to, const void *in, enum dtype from, int64_t n);
+
+/* Elements [begin, begin + n) of a view, in row-major order, to dense memory of a type; n <= LOOP_TILE. */
+void read_elements(const struct view *v, int64_t begin, int64_t n, enum dtype to, void *out);
 
 /* The two most common loops: same shape, or in broadcast to out; any types. Over the pool. */
 void copy_view(const struct view *out, const struct view *in);
