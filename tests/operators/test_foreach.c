@@ -21,10 +21,10 @@ static void make_list(struct operand *tensors, enum dtype dtype, int layout, dou
 
 static aclTensorList *list_of(const struct operand *tensors)
 {
-    const aclTensor *handles[TENSORS];
+    aclTensor *handles[TENSORS];
     for (int i = 0; i < TENSORS; ++i)
         handles[i] = tensors[i].tensor;
-    return aclCreateTensorList((const aclTensor *const *)handles, TENSORS);
+    return aclCreateTensorList(handles, TENSORS);
 }
 
 static void free_list(struct operand *tensors, aclTensorList *list)
@@ -131,10 +131,10 @@ static void test_row(const struct row *row, enum dtype dtype, int inplace)
     aclTensorList *const list_a = list_of(a), *const list_b = list_of(b), *const list_out = list_of(out), *const list_kept = list_of(kept);
     aclTensorList *const to = inplace ? list_a : list_out;
     const struct operand *const result = inplace ? a : out;
-    const aclScalar *scalars[TENSORS];
+    aclScalar *scalars[TENSORS];
     for (int i = 0; i < TENSORS; ++i)
         scalars[i] = scalar_f64(0.25 + i);
-    aclScalarList *const scalar_list = aclCreateScalarList((const aclScalar *const *)scalars, TENSORS);
+    aclScalarList *const scalar_list = aclCreateScalarList(scalars, TENSORS);
     aclScalar *const quarter = scalar_f64(0.25);
     const int64_t one[] = {1};
     struct operand device = operand_make(DTYPE_F32, 1, one, LAYOUT_PLAIN);
@@ -272,8 +272,8 @@ static void test_errors(void)
     make_list(a, DTYPE_F32, 0, 1);
     make_list(b, DTYPE_I32, 0, 1);
     aclTensorList *const x = list_of(a), *const integers = list_of(b);
-    const aclTensor *two[] = {aclCreateTensor(a[1].sizes, 2, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, a[1].sizes, 2, a[1].memory)};
-    aclTensorList *const shorter = aclCreateTensorList((const aclTensor *const *)two, 1);
+    aclTensor *two[] = {aclCreateTensor(a[1].sizes, 2, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, a[1].sizes, 2, a[1].memory)};
+    aclTensorList *const shorter = aclCreateTensorList(two, 1);
     CHECK_FAILS(RUN(aclnnForeachMulList, x, shorter, x), ACLNN_ERROR_PARAM, "tensors");
     CHECK_FAILS(RUN(aclnnForeachMulList, x, NULL, x), ACLNN_ERROR_NULLPTR, "null");
     CHECK_FAILS(RUN(aclnnForeachSqrt, integers, integers), ACLNN_ERROR_PARAM, "can't be cast");

@@ -102,11 +102,11 @@ static void test_adamw_v2(enum dtype dtype, double tolerance, int amsgrad)
 
 static aclTensorList *list_of(const struct operand *operands)
 {
-    const aclTensor *handles[COUNT];
+    aclTensor *handles[COUNT];
     for (int i = 0; i < COUNT; ++i)
         handles[i] = aclCreateTensor(operands[i].sizes, (uint64_t)operands[i].ndim, (aclDataType)dtype_infos[operands[i].dtype].acl,
                                      operands[i].strides, operands[i].offset, ACL_FORMAT_ND, &operands[i].span, 1, operands[i].memory);
-    return aclCreateTensorList((const aclTensor *const *)handles, COUNT);
+    return aclCreateTensorList(handles, COUNT);
 }
 
 static void test_fused_adam(int amsgrad, int maximize, int scaled)
