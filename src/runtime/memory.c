@@ -98,6 +98,7 @@ static int open_arena(int device)
              (unsigned long long)(capacity >> 20), strerror(error));
     }
     pthread_mutex_init(&arena->lock, NULL);
+    poison(base, RED_ZONE); /* before the first block */
     arena->descriptor = descriptor;
     arena->reserved = bytes;
     LOG_INFO("device %d: %llu MiB of memory", device, (unsigned long long)(capacity >> 20));
