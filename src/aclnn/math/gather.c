@@ -89,20 +89,11 @@ static void run_items(void *argument, int64_t begin, int64_t end)
     }
 }
 
-static struct view at_least_1d(struct view v)
-{
-    if (v.ndim == 0) {
-        v.ndim = 1;
-        v.sizes[0] = v.strides[0] = 1;
-    }
-    return v;
-}
-
 static int element_work_run(struct plan *plan, struct element_work *w)
 {
-    w->index = at_least_1d(w->index);
-    w->elements = at_least_1d(w->elements);
-    w->indexed = at_least_1d(w->indexed);
+    w->index = view_at_least_1d(w->index);
+    w->elements = view_at_least_1d(w->elements);
+    w->indexed = view_at_least_1d(w->indexed);
     if (w->index.count == 0)
         return 0;
     const int last = w->index.ndim - 1;
@@ -145,7 +136,7 @@ static int check_index_fits(const struct plan *plan, const struct view *index, c
 {
     if (index->count == 0)
         return 0;
-    const struct view a = at_least_1d(*index), b = at_least_1d(*indexed);
+    const struct view a = view_at_least_1d(*index), b = view_at_least_1d(*indexed);
     bool fits = a.ndim == b.ndim;
     for (int d = 0; fits && d < a.ndim; ++d)
         fits = d == dim || a.sizes[d] <= b.sizes[d];
@@ -328,9 +319,9 @@ static int scatter_checked(struct plan *plan, const struct scatter_arguments *a)
         return 0;
     }
     TRY(check_same_dtype(plan, source, "src", to, "self"));
-    bool fits = list->count == 0 || at_least_1d(*source).ndim == at_least_1d(*list).ndim;
+    bool fits = list->count == 0 || view_at_least_1d(*source).ndim == view_at_least_1d(*list).ndim;
     for (int d = 0; list->count > 0 && fits && d < list->ndim; ++d)
-        fits = list->sizes[d] <= at_least_1d(*source).sizes[d];
+        fits = list->sizes[d] <= view_at_least_1d(*source).sizes[d];
     if (!fits)
         return error_set(ACLNN_ERROR_PARAM, name_of(plan), "index is %s and src is %s; src must be at least as large",
                          view_text(list), view_text(source));

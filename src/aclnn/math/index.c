@@ -1,5 +1,4 @@
-/* Indexing of whole dimensions: index_select, index_add, index_copy, index_fill, embedding, x[i, j], x[i, j] = v.
- * The work is in index_blocks.c. */
+/* Indexing of whole dimensions: index_select, embedding, x[i, j], x[i, j] = v. The work is in index_blocks.c. */
 #include <string.h>
 
 #include "aclnn/math/index_blocks.h"
@@ -22,58 +21,14 @@ static int take_scratch(const struct plan *plan, int slot, int64_t bytes, void *
 
 /* --- one indexed dimension ---------------------------------------------------------------------------------------------- */
 
-struct dim_job {
-    int dim;
-    enum block_access access;
-    int64_t value[2]; /* IndexFill: one element */
-};
-
-/* A tensor without dimensions acts as one of one element. */
-static struct view at_least_1d(struct view v)
-{
-    if (v.ndim > 0)
-        return v;
-    v.ndim = 1;
-    v.sizes[0] = v.strides[0] = 1;
-    return v;
-}
-
-/* blocks has the indexed tensor's dimensions, with the index's dimensions in place of dim; or stands for one element
- * everywhere when it has no dimensions. */
-static int run_on_dim(struct plan *plan, struct view indexed, const struct view *index, struct view blocks, int dim,
-                      enum block_access access)
-{
-    struct index_blocks w = {.indexed = indexed.data, .blocks = blocks.data, .dtype = (enum dtype)indexed.dtype,
-                             .positions = index->count, .position_ndim = index->ndim};
-    void *offsets;
-    if (index->count == 0)
-        return 0;
-    for (int i = 0; i < index->ndim; ++i) {
-        w.position_sizes[i] = index->sizes[i];
-        w.position_strides[i] = blocks.ndim ? blocks.strides[dim + i] : 0;
-    }
-    for (int d = 0; d < indexed.ndim; ++d) {
-        if (d == dim)
-            continue;
-        const int from = d < dim ? d : d + index->ndim - 1;
-        w.block_sizes[w.block_ndim] = indexed.sizes[d];
-        w.indexed_strides[w.block_ndim] = indexed.strides[d];
-        w.block_strides[w.block_ndim++] = blocks.ndim ? blocks.strides[from] : 0;
-    }
-    TRY(take_scratch(plan, 0, index->count * 8, &offsets));
-    const struct index_term term = {*index, dim, indexed.sizes[dim], indexed.strides[dim]};
-    TRY(index_offsets((enum operator_id)plan->operator_id, &term, 1, false, offsets));
-    w.offsets = offsets;
-    index_blocks_run(&w, access);
-    return 0;
-}
+struct dim_job { int dim; };
 
 /* Operands: self, index, out. */
 static int index_select_run(struct plan *plan)
 {
-    const struct view index = at_least_1d(plan->operands[1]);
-    return run_on_dim(plan, at_least_1d(plan->operands[0]), &index, at_least_1d(plan->operands[2]),
-                      PLAN_IMMEDIATE(plan, struct dim_job)->dim, BLOCKS_READ);
+    const struct view self = view_at_least_1d(plan->operands[0]), index = view_at_least_1d(plan->operands[1]);
+    const struct view out = view_at_least_1d(plan->operands[2]);
+    return index_blocks_on_dim(plan, &self, &index, &out, PLAN_IMMEDIATE(plan, struct dim_job)->dim, BLOCKS_READ);
 }
 
 static int index_select_checked(struct plan *plan, const aclTensor *self, int64_t dim, const aclTensor *index, aclTensor *out)
@@ -108,12 +63,24 @@ aclnnStatus aclnnIndexSelectGetWorkspaceSize(const aclTensor *self, int64_t dim,
 }
 ACLNN_PHASE_2(IndexSelect)
 
+/* The same with leading batch dimensions, of which index_select has none; mode is a hint about performance. */
+aclnnStatus aclnnGatherV3GetWorkspaceSize(const aclTensor *self, int64_t dim, const aclTensor *index, int64_t batchDims,
+                                          int64_t mode, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    struct plan *plan;
+    TRY(plan_begin(OPERATOR_GatherV3, index_select_run, workspaceSize, executor, &plan));
+    PLAN_REQUIRE(plan, batchDims == 0, ACLNN_ERROR_PARAM, "batchDims is %lld; 0 is supported", (long long)batchDims);
+    PLAN_TRY(plan, index_select_checked(plan, self, dim, index, out));
+    return plan_finish(plan, 0, workspaceSize, executor);
+}
+ACLNN_PHASE_2(GatherV3)
+
 /* --- embedding ------------------------------------------------------------------------------------------------------------ */
 
 /* Operands: weight, indices, out. */
 static int embedding_run(struct plan *plan)
 {
-    return run_on_dim(plan, plan->operands[0], &plan->operands[1], plan->operands[2], 0, BLOCKS_READ);
+    return index_blocks_on_dim(plan, &plan->operands[0], &plan->operands[1], &plan->operands[2], 0, BLOCKS_READ);
 }
 
 static int embedding_checked(struct plan *plan, const aclTensor *weight, const aclTensor *indices, const aclTensor *out)

@@ -211,3 +211,57 @@ int index_offsets(enum operator_id id, const struct index_term *terms, int count
     }
     return 0;
 }
+
+/* --- one index tensor for one dimension --------------------------------------------------------------------------------- */
+
+struct view view_at_least_1d(struct view v)
+{
+    if (v.ndim == 0) {
+        v.ndim = 1;
+        v.sizes[0] = v.strides[0] = 1;
+    }
+    return v;
+}
+
+static int on_dim(struct plan *plan, const struct view *indexed, const struct view *index, const struct view *blocks, int dim,
+                  enum block_access access, bool wrap)
+{
+    const enum operator_id id = (enum operator_id)plan->operator_id;
+    const bool everywhere = blocks->ndim == 0;
+    struct index_blocks w = {.indexed = indexed->data, .blocks = blocks->data, .dtype = (enum dtype)indexed->dtype,
+                             .positions = index->count, .position_ndim = index->ndim};
+    if (index->count == 0)
+        return 0;
+    for (int i = 0; i < index->ndim; ++i) {
+        w.position_sizes[i] = index->sizes[i];
+        w.position_strides[i] = everywhere ? 0 : blocks->strides[dim + i];
+    }
+    for (int d = 0; d < indexed->ndim; ++d) {
+        if (d == dim)
+            continue;
+        const int from = d < dim ? d : d + index->ndim - 1;
+        w.block_sizes[w.block_ndim] = indexed->sizes[d];
+        w.indexed_strides[w.block_ndim] = indexed->strides[d];
+        w.block_strides[w.block_ndim++] = everywhere ? 0 : blocks->strides[from];
+    }
+    int64_t *const offsets = pool_scratch(0, (size_t)index->count * sizeof *offsets);
+    if (!offsets)
+        return error_set(ERROR_BAD_ALLOC, operator_name(id), "no memory for %lld indices", (long long)index->count);
+    const struct index_term term = {*index, dim, indexed->sizes[dim], indexed->strides[dim]};
+    TRY(index_offsets(id, &term, 1, wrap, offsets));
+    w.offsets = offsets;
+    index_blocks_run(&w, access);
+    return 0;
+}
+
+int index_blocks_on_dim(struct plan *plan, const struct view *indexed, const struct view *index, const struct view *blocks,
+                        int dim, enum block_access access)
+{
+    return on_dim(plan, indexed, index, blocks, dim, access, false);
+}
+
+int index_blocks_on_dim_wrapping(struct plan *plan, const struct view *indexed, const struct view *index,
+                                 const struct view *blocks, int dim, enum block_access access)
+{
+    return on_dim(plan, indexed, index, blocks, dim, access, true);
+}
