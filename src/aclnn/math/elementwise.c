@@ -277,13 +277,14 @@ bool elementwise_plan_small(enum operator_id id, enum elementwise_id kernel, con
 
 /* --- everything else ---------------------------------------------------------------------------------------------- */
 
-/* The immediates of a plan. */
+/* One pass of a plan. */
 struct elementwise_job {
     uint16_t kernel;
     uint8_t compute;
     uint8_t result;           /* type of the kernel's result */
     uint8_t input_count;
     uint8_t refuse_zero;
+    uint8_t out;              /* index in the plan */
     uint8_t input_dtypes[ELEMENTWISE_OPERANDS - 1];    /* as the kernel takes them */
     uint8_t constant_dtypes[ELEMENTWISE_OPERANDS - 1];
     uint8_t copied[ELEMENTWISE_OPERANDS - 1];          /* overlaps the output: goes through the workspace */
@@ -292,19 +293,24 @@ struct elementwise_job {
     union elementwise_scalar scalars[ELEMENTWISE_SCALARS];
 };
 
+/* The immediates of a plan. */
+struct elementwise_jobs {
+    int count;
+    struct elementwise_job jobs[ELEMENTWISE_PASSES];
+};
+
 static uint64_t view_bytes(const struct view *v)
 {
     return ((uint64_t)v->count * dtype_bytes((enum dtype)v->dtype) + 63) / 64 * 64;
 }
 
-static int run_job(struct plan *plan)
+/* workspace: where copies of overlapping inputs go; moved past them. */
+static int run_job(const struct plan *plan, const struct elementwise_job *job, char **workspace)
 {
-    const struct elementwise_job *const job = PLAN_IMMEDIATE(plan, struct elementwise_job);
-    char *workspace = plan->workspace;
     struct strided_loop loop;
     loop_begin(&loop, (enum elementwise_id)job->kernel, (enum dtype)job->compute);
     memcpy(loop.scalars, job->scalars, sizeof job->scalars);
-    loop_add(&loop, &plan->operands[0], (enum dtype)job->result);
+    loop_add(&loop, &plan->operands[job->out], (enum dtype)job->result);
     for (int i = 0; i < job->input_count; ++i) {
         const enum dtype dtype = (enum dtype)job->input_dtypes[i];
         if (job->operands[i] < 0) {
@@ -314,10 +320,10 @@ static int run_job(struct plan *plan)
         struct view in = plan->operands[job->operands[i]];
         if (job->copied[i]) {
             const struct view original = in;
-            in.data = workspace;
+            in.data = *workspace;
             view_make_contiguous(&in);
             copy_view(&in, &original);
-            workspace += view_bytes(&in);
+            *workspace += view_bytes(&in);
         }
         loop_add(&loop, &in, dtype);
     }
@@ -333,6 +339,15 @@ static int run_job(struct plan *plan)
     if (zero_found)
         return error_set(ERROR_RT_DEVICE_TASK, operator_name((enum operator_id)plan->operator_id),
                          "ZeroDivisionError: an integer was divided by zero");
+    return 0;
+}
+
+static int run_jobs(struct plan *plan)
+{
+    const struct elementwise_jobs *const all = PLAN_IMMEDIATE(plan, struct elementwise_jobs);
+    char *workspace = plan->workspace;
+    for (int i = 0; i < all->count; ++i)
+        TRY(run_job(plan, &all->jobs[i], &workspace));
     return 0;
 }
 
@@ -393,11 +408,13 @@ static bool plan_as_small(const struct elementwise_call *call, enum dtype promot
     return true;
 }
 
-static int plan_job(const struct elementwise_call *call, enum dtype promoted, enum dtype compute, struct plan *plan,
+/* Adds one pass to the plan. *workspace grows by what copies of overlapping inputs need. */
+static int plan_job(const struct elementwise_call *call, enum dtype promoted, struct plan *plan, struct elementwise_job *job,
                     uint64_t *workspace)
 {
-    struct elementwise_job *const job = PLAN_IMMEDIATE(plan, struct elementwise_job);
+    const enum dtype compute = call->rule == RULE_RAW ? promoted : dtype_compute(promoted);
     struct view *out;
+    job->out = plan->operand_count;
     TRY(call->flags & CALL_INPLACE ? plan_inout(plan, call->out.tensor, call->out.name, &out)
                                    : plan_output(plan, call->out.tensor, call->out.name, &out));
     job->kernel = (uint16_t)call->kernel;
@@ -407,7 +424,6 @@ static int plan_job(const struct elementwise_call *call, enum dtype promoted, en
     job->refuse_zero = (call->flags & CALL_REFUSE_ZERO) && dtype_kind(compute) == KIND_INTEGER;
     for (int i = 0; i < call->parameter_count; ++i)
         job->scalars[i] = parameter_of(call, i, promoted);
-    *workspace = 0;
     for (int i = 0; i < call->input_count; ++i) {
         const bool mask = i == 0 && (call->flags & CALL_MASK_FIRST);
         job->input_dtypes[i] = (uint8_t)(mask ? DTYPE_B8 : compute);
@@ -426,7 +442,6 @@ static int plan_job(const struct elementwise_call *call, enum dtype promoted, en
             *workspace += view_bytes(in);
         }
     }
-    plan->task.flags = 0;
     return 0;
 }
 
@@ -446,22 +461,41 @@ static enum dtype call_dtype(const struct elementwise_call *call)
     return is_default && out == DTYPE_F64 ? DTYPE_F64 : promoted;
 }
 
+/* Everything that can be wrong with a call, and the type that it computes in. */
+static int check_call(const struct elementwise_call *call, enum dtype *promoted)
+{
+    TRY(check_inputs(call));
+    *promoted = call_dtype(call);
+    const enum dtype compute = call->rule == RULE_RAW ? *promoted : dtype_compute(*promoted);
+    if (!kernels->elementwise->run[call->kernel][compute])
+        return fail_dtype(call, *promoted);
+    const enum dtype out = (enum dtype)call->out.tensor->view.dtype;
+    const enum dtype result = elementwise_result_dtype((enum elementwise_result)elementwise_infos[call->kernel].result, *promoted);
+    REQUIRE(dtype_kind(result) <= dtype_kind(out), ACLNN_ERROR_PARAM, "%s: result type %s can't be cast to the type of %s, %s",
+            operator_name(call->id), dtype_name(result), call->out.name, dtype_name(out));
+    return check_shape(call);
+}
+
 int elementwise_plan(const struct elementwise_call *call, uint64_t *workspace_size, struct aclOpExecutor **executor)
 {
+    return elementwise_plan_passes(call, 1, workspace_size, executor);
+}
+
+int elementwise_plan_passes(const struct elementwise_call *calls, int count, uint64_t *workspace_size,
+                            struct aclOpExecutor **executor)
+{
+    enum dtype promoted[ELEMENTWISE_PASSES];
     struct plan *plan;
-    TRY(check_inputs(call));
-    const enum dtype promoted = call_dtype(call);
-    const enum dtype compute = call->rule == RULE_RAW ? promoted : dtype_compute(promoted);
-    if (!kernels->elementwise->run[call->kernel][compute])
-        return fail_dtype(call, promoted);
-    const enum dtype result = elementwise_result_dtype((enum elementwise_result)elementwise_infos[call->kernel].result, promoted);
-    REQUIRE(dtype_kind(result) <= dtype_kind((enum dtype)call->out.tensor->view.dtype), ACLNN_ERROR_PARAM,
-            "%s: result type %s can't be cast to the type of %s, %s", operator_name(call->id), dtype_name(result),
-            call->out.name, dtype_name((enum dtype)call->out.tensor->view.dtype));
-    TRY(check_shape(call));
-    TRY(plan_begin(call->id, run_job, workspace_size, executor, &plan));
+    for (int i = 0; i < count; ++i)
+        TRY(check_call(&calls[i], &promoted[i]));
+    TRY(plan_begin(calls[0].id, run_jobs, workspace_size, executor, &plan));
     uint64_t workspace = 0;
-    if (!plan_as_small(call, promoted, plan))
-        PLAN_TRY(plan, plan_job(call, promoted, compute, plan, &workspace));
+    if (count > 1 || !plan_as_small(&calls[0], promoted[0], plan)) {
+        struct elementwise_jobs *const all = PLAN_IMMEDIATE(plan, struct elementwise_jobs);
+        all->count = count;
+        for (int i = 0; i < count; ++i)
+            PLAN_TRY(plan, plan_job(&calls[i], promoted[i], plan, &all->jobs[i], &workspace));
+        plan->task.flags = 0;
+    }
     return plan_finish(plan, workspace, workspace_size, executor);
 }

@@ -47,6 +47,11 @@ struct elementwise_call {
 
 int elementwise_plan(const struct elementwise_call *call, uint64_t *workspace_size, struct aclOpExecutor **executor);
 
+/* Operators with two outputs, or an output in two halves: one pass after the other in one plan. */
+enum { ELEMENTWISE_PASSES = 2 };
+int elementwise_plan_passes(const struct elementwise_call *calls, int count, uint64_t *workspace_size,
+                            struct aclOpExecutor **executor);
+
 /* The fast path of the hottest operators: same shape and type, all contiguous. False when it isn't that; then nothing happened. */
 bool elementwise_plan_small(enum operator_id id, enum elementwise_id kernel, const struct aclTensor *a,
                             const struct aclTensor *b, const struct aclTensor *out, uint64_t *workspace_size,
