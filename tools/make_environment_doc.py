@@ -50,6 +50,38 @@ def document(source: Path, compiler: str = "cc") -> str:
     return "".join(parts)
 
 
+FOLDERS = {"core": "src", "bridge": "bridge", "package": "python"}
+
+
+def unread(source: Path, compiler: str = "cc") -> list[str]:
+    """Variables whose name doesn't occur in the sources of a reader that the table names."""
+    texts = {
+        reader: "".join(path.read_text() for path in (source / folder).rglob("*") if path.suffix in {".c", ".h", ".cpp", ".py"})
+        for reader, folder in FOLDERS.items()
+    }
+    missing = []
+    for kind, body in re.findall(r"@\s*(\w+)\s+(.*?)@", preprocess(source, compiler), flags=re.DOTALL):
+        if kind == "row":
+            name, readers = body.split("|", 4)[0].strip(), unquote(body.split("|", 4)[3])
+            for reader in readers.split(", "):
+                wanted = f"ENV_{name}\\b" if reader == "core" else f"\\b{name}\\b"
+                if not re.search(wanted, texts[reader]):
+                    missing.append(f"{name} ({reader})")
+    return missing
+
+
+def unlisted(source: Path, compiler: str = "cc") -> list[str]:
+    """Variables that the extension or the package reads and the table doesn't have."""
+    listed = {body.split("|")[0].strip() for kind, body in re.findall(r"@\s*(\w+)\s+(.*?)@", preprocess(source, compiler), flags=re.DOTALL)}
+    pattern = re.compile(r'(?:getenv|environment_\w+|environ(?:\.get|\.setdefault)?)\s*[(\[]"([A-Z][A-Z_0-9]+)"')
+    found: set[str] = set()
+    for folder in ("bridge", "python"):
+        for path in (source / folder).rglob("*"):
+            if path.suffix in {".h", ".cpp", ".py"}:
+                found |= set(pattern.findall(path.read_text()))
+    return sorted(found - listed)
+
+
 def main() -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -58,6 +90,12 @@ def main() -> int:
     source = Path(__file__).resolve().parent.parent
     page = source / "docs/environment.md"
     text = document(source)
+    if missing := unread(source):
+        print(f"nobody reads {', '.join(missing)}: mend src/base/env.def", file=sys.stderr)
+        return 1
+    if extra := unlisted(source):
+        print(f"read but not listed: {', '.join(extra)}: add them to src/base/env.def", file=sys.stderr)
+        return 1
     if options.check:
         if page.exists() and page.read_text() == text:
             return 0

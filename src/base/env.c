@@ -86,7 +86,7 @@ int env_check(void)
         const struct env_row *const row = &rows[i];
         const char *const value = value_of((enum env_name)i);
         int64_t number;
-        if (!value || row->type == TYPE_TEXT || strcmp(row->reader, "core") != 0 || parse(row, value, &number))
+        if (!value || row->type == TYPE_TEXT || !strstr(row->reader, "core") || parse(row, value, &number))
             continue;
         if (row->type == TYPE_BYTES)
             FAIL(ERROR_INVALID_PARAM, "%s=%s isn't a number of bytes; \"536870912\", \"512M\" and \"2G\" are", row->name, value);
