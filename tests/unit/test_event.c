@@ -98,6 +98,7 @@ static void times(aclrtStream stream)
     CHECK_OK(aclrtCreateEventWithFlag(&end, ALL));
     CHECK_OK(aclrtCreateEventWithFlag(&untimed, ACL_EVENT_SYNC));
     CHECK_OK(aclrtRecordEvent(start, stream));
+    CHECK_OK(aclrtSynchronizeEvent(start));
     CHECK_FAILS(aclrtEventElapsedTime(&ms, start, end), ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "endEvent hasn't been recorded");
     CHECK_OK(aclrtLaunchHostFunc(stream, sleep_10_ms, NULL));
     CHECK_OK(aclrtRecordEvent(end, stream));
