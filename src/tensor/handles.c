@@ -137,7 +137,9 @@ aclnnStatus aclDestroyScalar(const aclScalar *scalar)
             error_set(ACLNN_ERROR_NULLPTR, __func__, "value is null, size is %llu", (unsigned long long)size);        \
             return NULL;                                                                                              \
         }                                                                                                             \
-        array = size < (UINT64_MAX / 2) / sizeof(element) ? malloc(sizeof *array + size * sizeof(element)) : NULL;    \
+        /* In whole words: compilers read neighbouring bools together, as far as the alignment allows. */             \
+        const uint64_t words = size < UINT64_MAX / 32 ? (size * sizeof(element) + 7) / 8 : UINT64_MAX / 32;           \
+        array = malloc(sizeof *array + (size_t)words * 8);                                                            \
         if (!array) {                                                                                                 \
             error_set(ERROR_BAD_ALLOC, __func__, "no host memory for %llu values", (unsigned long long)size);         \
             return NULL;                                                                                              \
