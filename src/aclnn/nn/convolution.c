@@ -180,14 +180,16 @@ static int run_back(struct plan *plan, const void *small, const void *weight, co
     const struct conv_pass pass = back_pass(s);
     void *const rotated = stage_room(plan, c->rotated);
     conv_rotate(s->type, weight, s->groups, s->small_channels, s->large_channels, conv_volume(s->taps), rotated);
-    return conv_correlate(&pass, small, rotated, bias, large, stage_room(plan, c->work));
+    const struct conv_operands o = {small, rotated, bias, large};
+    return conv_correlate(&pass, &o, stage_room(plan, c->work));
 }
 
 static int run_forward(struct plan *plan, const void *large, const void *weight, const void *bias, void *small)
 {
     const struct convolution *const c = PLAN_IMMEDIATE(plan, struct convolution);
     const struct conv_pass pass = forward_pass(c->shape_memory);
-    return conv_correlate(&pass, large, weight, bias, small, stage_room(plan, c->work));
+    const struct conv_operands o = {large, weight, bias, small};
+    return conv_correlate(&pass, &o, stage_room(plan, c->work));
 }
 
 enum { INPUT, WEIGHT, BIAS, OUTPUT };

@@ -12,10 +12,13 @@ struct conv_pass {
     enum accumulate type;
 };
 
-/* out[image][group * rows] from source[image][group * channels]; matrix: [group][rows][channels * taps].
- * workspace: conv_correlate_bytes. bias: one value a row of every group, or NULL. 0 or an error code. */
+/* out[image][group * rows] from source[image][group * channels]; matrix: [group][rows][channels * taps]; bias: one value a row
+ * of every group, or NULL. */
+struct conv_operands { const void *source, *matrix, *bias; void *out; };
+
+/* workspace: conv_correlate_bytes. 0 or an error code. */
 uint64_t conv_correlate_bytes(const struct conv_pass *pass);
-int conv_correlate(const struct conv_pass *pass, const void *source, const void *matrix, const void *bias, void *out, void *workspace);
+int conv_correlate(const struct conv_pass *pass, const struct conv_operands *operands, void *workspace);
 
 /* gradient [group][rows][channels * taps] from source (as above) and small[image][group * rows][out]. */
 uint64_t conv_weight_gradient_bytes(const struct conv_pass *pass);

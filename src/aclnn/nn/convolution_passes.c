@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "aclnn/nn/convolution_winograd.h"
 #include "aclnn/nn/staging.h"
 #include "base/error.h"
 #include "kernels/kernels.h"
@@ -16,6 +17,7 @@ struct pass_job {
     const struct conv_pass *pass;
     const struct conv_float_kernels *k;
     const char *source, *small, *bias, *matrix;
+    const uint8_t *only; /* images (and groups) to do; NULL: all */
     char *out, *packed, *partials;
     int64_t bytes;
     int64_t splits, split_pixels;                                  /* correlate: parts of an image */
@@ -46,9 +48,15 @@ static int finish(const struct pass_job *j)
 
 static int64_t matrix_elements(const struct conv_geometry *g) { return g->rows * g->channels * conv_volume(g->taps); }
 
+static uint64_t direct_bytes(const struct conv_pass *pass)
+{
+    const uint64_t bytes = (uint64_t)(pass->groups * matrix_elements(&pass->geometry) * accumulate_bytes(pass->type));
+    return (bytes + 63) / 64 * 64;
+}
+
 uint64_t conv_correlate_bytes(const struct conv_pass *pass)
 {
-    return (uint64_t)(pass->groups * matrix_elements(&pass->geometry) * accumulate_bytes(pass->type));
+    return direct_bytes(pass) + (winograd_applies(pass) ? winograd_correlate_bytes(pass) : 0);
 }
 
 static void pack_groups(void *argument, int64_t begin, int64_t end)
@@ -71,6 +79,8 @@ static void correlate_items(void *argument, int64_t begin, int64_t end)
     int64_t padded_item = -1;
     for (int64_t item = begin; item < end; ++item) {
         const int64_t split = item % j->splits, image_group = item / j->splits, group = image_group % j->pass->groups;
+        if (j->only && !j->only[image_group])
+            continue;
         if (padded_item != image_group)
             j->k->pad(g, j->source + image_group * g->channels * conv_volume(g->in) * j->bytes, padded);
         padded_item = image_group;
@@ -81,12 +91,14 @@ static void correlate_items(void *argument, int64_t begin, int64_t end)
     }
 }
 
-int conv_correlate(const struct conv_pass *pass, const void *source, const void *matrix, const void *bias, void *out, void *workspace)
+/* only: one flag an image and group, or NULL for all. */
+static int correlate_direct(const struct conv_pass *pass, const struct conv_operands *o, const uint8_t *only, void *workspace)
 {
     const struct conv_geometry *const g = &pass->geometry;
     const int64_t items = pass->images * pass->groups, pixels = conv_volume(g->out), unit = kernels->conv->pixel_block;
-    struct pass_job j = {.pass = pass, .k = &kernels->conv->real[pass->type], .source = source, .bias = bias, .matrix = matrix,
-                         .out = out, .packed = workspace, .bytes = accumulate_bytes(pass->type)};
+    struct pass_job j = {.pass = pass, .k = &kernels->conv->real[pass->type], .source = o->source, .bias = o->bias,
+                         .matrix = o->matrix, .only = only, .out = o->out, .packed = workspace,
+                         .bytes = accumulate_bytes(pass->type)};
     if (items == 0 || pixels == 0 || g->rows == 0)
         return 0;
     parallel_for(pass->groups, matrix_elements(g), pack_groups, &j);
@@ -96,6 +108,18 @@ int conv_correlate(const struct conv_pass *pass, const void *source, const void 
     j.splits = divide_up(pixels, j.split_pixels);
     parallel_for(items * j.splits, matrix_elements(g) * j.split_pixels / 16 + g->channels * conv_volume(g->padded), correlate_items, &j);
     return finish(&j);
+}
+
+int conv_correlate(const struct conv_pass *pass, const struct conv_operands *o, void *workspace)
+{
+    const uint8_t *refused = NULL;
+    if (winograd_applies(pass)) {
+        bool complete;
+        TRY(winograd_correlate(pass, o, (char *)workspace + direct_bytes(pass), &refused, &complete));
+        if (complete)
+            return 0;
+    }
+    return correlate_direct(pass, o, refused, workspace);
 }
 
 /* --- weight gradient ------------------------------------------------------------------------------------------------ */
@@ -112,7 +136,10 @@ static int64_t image_blocks(const struct conv_pass *pass)
 
 uint64_t conv_weight_gradient_bytes(const struct conv_pass *pass)
 {
-    return (uint64_t)(image_blocks(pass) * pass->groups * matrix_elements(&pass->geometry) * accumulate_bytes(pass->type));
+    const uint64_t direct =
+        (uint64_t)(image_blocks(pass) * pass->groups * matrix_elements(&pass->geometry) * accumulate_bytes(pass->type));
+    const uint64_t winograd = winograd_applies(pass) ? winograd_gradient_bytes(pass) : 0;
+    return direct > winograd ? direct : winograd;
 }
 
 /* Item = (block of images, group, tile of columns); its partial sums are [rows][columns of the tile]. */
@@ -175,6 +202,12 @@ int conv_weight_gradient(const struct conv_pass *pass, const void *source, const
                          .partials = workspace, .bytes = accumulate_bytes(pass->type)};
     if (depth == 0 || g->rows == 0)
         return 0;
+    if (winograd_applies(pass)) {
+        bool complete;
+        TRY(winograd_gradient(pass, source, small, gradient, workspace, &complete));
+        if (complete)
+            return 0;
+    }
     j.blocks = image_blocks(pass);
     j.column_tiles = divide_up(depth, k->column_block);
     if (j.blocks > 0 && j.blocks * pass->groups * j.column_tiles < 4)

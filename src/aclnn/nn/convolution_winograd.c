@@ -1,0 +1,192 @@
+/* Winograd passes over a batch. See convolution_winograd.h.
+ *
+ * The gradient's partial sums belong to blocks of images that depend on sizes alone; they are added in order. */
+#include "aclnn/nn/convolution_winograd.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "aclnn/nn/staging.h"
+#include "base/error.h"
+#include "kernels/conv_winograd.h"
+#include "kernels/kernels.h"
+
+enum { LEAST_IMAGES = 4, LEAST_TILES = 16, LEAST_CHANNELS = 16, IMAGE_BLOCKS = 8, PARTIAL_LIMIT = 64 << 20 };
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static struct winograd_shape shape_of(const struct conv_pass *pass)
+{
+    const struct conv_geometry *const g = &pass->geometry;
+    return (struct winograd_shape){g->channels, g->rows, g->in[1], g->in[2], g->out[1], g->out[2], g->pad[1], g->pad[2]};
+}
+
+bool winograd_applies(const struct conv_pass *pass)
+{
+    const struct conv_geometry *const g = &pass->geometry;
+    if (pass->type != ACCUMULATE_F32 || g->taps[0] != 1 || g->in[0] != 1 || g->out[0] != 1 || g->pad[0] != 0)
+        return false;
+    for (int d = 1; d < 3; ++d)
+        if (g->taps[d] != 3 || g->stride[d] != 1 || g->dilation[d] != 1 || g->insert[d] != 1 || g->pad[d] < 0)
+            return false;
+    const int64_t tiles = divide_up(g->out[1], 2) * divide_up(g->out[2], 2), unit = kernels->conv_winograd->row_unit;
+    if (pass->images * pass->groups < LEAST_IMAGES || tiles < LEAST_TILES || g->channels < LEAST_CHANNELS || g->rows < LEAST_CHANNELS)
+        return false;
+    /* 2.25 times fewer products; less what rounding up wastes and the transforms cost. */
+    const double used = (double)(g->rows * g->channels * g->out[1] * g->out[2]);
+    const double done = (double)(divide_up(g->rows, unit) * unit * divide_up(g->channels, unit / 2) * (unit / 2) * tiles * 4);
+    return 2.25 * used / done > 1.4;
+}
+
+struct winograd_job {
+    const struct conv_pass *pass;
+    struct winograd_shape shape;
+    const struct conv_operands *operands;
+    const char *source, *small;
+    float *filters, *partials, *gradient;
+    uint8_t *refused;
+    int64_t elements, blocks, panels;
+    _Atomic int bad_filters, bad_images, failed;
+};
+
+static struct winograd_job job_of(const struct conv_pass *pass)
+{
+    struct winograd_job j = {.pass = pass, .shape = shape_of(pass)};
+    j.elements = kernels->conv_winograd->filter_elements(&j.shape);
+    j.panels = divide_up(j.shape.rows, kernels->conv_winograd->row_unit);
+    return j;
+}
+
+static void *take_scratch(struct winograd_job *j)
+{
+    void *const scratch = pool_scratch(1, kernels->conv_winograd->scratch_bytes(&j->shape));
+    if (!scratch)
+        j->failed = 1;
+    return scratch;
+}
+
+static int finish(const struct winograd_job *j)
+{
+    REQUIRE(!j->failed, ERROR_RT_MEMORY_ALLOCATION, "no memory for %zu bytes of scratch",
+            kernels->conv_winograd->scratch_bytes(&j->shape));
+    return 0;
+}
+
+static int64_t image_elements(const struct winograd_job *j) { return j->shape.channels * j->shape.height * j->shape.width; }
+static int64_t out_elements(const struct winograd_job *j) { return j->shape.rows * j->shape.out_height * j->shape.out_width; }
+
+/* --- correlate ------------------------------------------------------------------------------------------------------ */
+
+uint64_t winograd_correlate_bytes(const struct conv_pass *pass)
+{
+    const struct winograd_job j = job_of(pass);
+    return (uint64_t)(pass->groups * j.elements) * sizeof(float) + (uint64_t)(pass->images * pass->groups);
+}
+
+static void filter_panels(void *argument, int64_t begin, int64_t end)
+{
+    struct winograd_job *const j = argument;
+    for (int64_t item = begin; item < end; ++item) {
+        const int64_t group = item / j->panels;
+        const float *const matrix = (const float *)j->operands->matrix + group * j->shape.rows * j->shape.channels * 9;
+        if (!kernels->conv_winograd->filters(&j->shape, matrix, item % j->panels, j->filters + group * j->elements))
+            j->bad_filters = 1;
+    }
+}
+
+static void correlate_images(void *argument, int64_t begin, int64_t end)
+{
+    struct winograd_job *const j = argument;
+    void *const scratch = take_scratch(j);
+    for (int64_t item = begin; scratch && item < end; ++item) {
+        const int64_t group = item % j->pass->groups;
+        const float *const bias = j->operands->bias ? (const float *)j->operands->bias + group * j->shape.rows : NULL;
+        const bool done = kernels->conv_winograd->correlate(
+            &j->shape, (const float *)j->operands->source + item * image_elements(j), j->filters + group * j->elements, bias,
+            (float *)j->operands->out + item * out_elements(j), scratch);
+        j->refused[item] = !done;
+        if (!done)
+            j->bad_images = 1;
+    }
+}
+
+int winograd_correlate(const struct conv_pass *pass, const struct conv_operands *operands, void *workspace, const uint8_t **refused,
+                       bool *complete)
+{
+    struct winograd_job j = job_of(pass);
+    j.operands = operands;
+    j.filters = workspace;
+    j.refused = (uint8_t *)(j.filters + pass->groups * j.elements);
+    parallel_for(pass->groups * j.panels, j.elements / j.panels, filter_panels, &j);
+    *complete = false;
+    *refused = NULL;
+    if (j.bad_filters)
+        return 0;
+    parallel_for(pass->images * pass->groups, out_elements(&j) * j.shape.channels / 4, correlate_images, &j);
+    TRY(finish(&j));
+    *complete = !j.bad_images;
+    *refused = j.refused;
+    return 0;
+}
+
+/* --- weight gradient ------------------------------------------------------------------------------------------------ */
+
+static int64_t image_blocks(const struct winograd_job *j)
+{
+    int64_t blocks = IMAGE_BLOCKS;
+    while (blocks > 1 && blocks * j->pass->groups * j->elements * (int64_t)sizeof(float) > PARTIAL_LIMIT)
+        blocks /= 2;
+    return blocks < j->pass->images ? blocks : j->pass->images;
+}
+
+uint64_t winograd_gradient_bytes(const struct conv_pass *pass)
+{
+    const struct winograd_job j = job_of(pass);
+    return (uint64_t)(image_blocks(&j) * pass->groups * j.elements) * sizeof(float);
+}
+
+/* Item = (group, block of images). */
+static void gradient_blocks(void *argument, int64_t begin, int64_t end)
+{
+    struct winograd_job *const j = argument;
+    const struct conv_pass *const pass = j->pass;
+    void *const scratch = take_scratch(j);
+    for (int64_t item = begin; scratch && item < end; ++item) {
+        const int64_t group = item / j->blocks, block = item % j->blocks;
+        const int64_t first = block * pass->images / j->blocks, last = (block + 1) * pass->images / j->blocks;
+        for (int64_t image = first; image < last && !j->bad_images; ++image) {
+            const int64_t at = image * pass->groups + group;
+            if (!kernels->conv_winograd->gradient(&j->shape, (const float *)(const void *)j->source + at * image_elements(j),
+                                                  (const float *)(const void *)j->small + at * out_elements(j),
+                                                  j->partials + item * j->elements, image > first, scratch))
+                j->bad_images = 1;
+        }
+    }
+}
+
+static void finish_panels(void *argument, int64_t begin, int64_t end)
+{
+    const struct winograd_job *const j = argument;
+    for (int64_t item = begin; item < end; ++item) {
+        const int64_t group = item / j->panels;
+        kernels->conv_winograd->finish(&j->shape, j->partials + group * j->blocks * j->elements, j->blocks, item % j->panels,
+                                       j->gradient + group * j->shape.rows * j->shape.channels * 9);
+    }
+}
+
+int winograd_gradient(const struct conv_pass *pass, const void *source, const void *small, void *gradient, void *workspace,
+                      bool *complete)
+{
+    struct winograd_job j = job_of(pass);
+    j.source = source;
+    j.small = small;
+    j.gradient = gradient;
+    j.partials = workspace;
+    j.blocks = image_blocks(&j);
+    pool_for(pass->groups * j.blocks, 1, gradient_blocks, &j);
+    TRY(finish(&j));
+    *complete = !j.bad_images;
+    if (*complete)
+        parallel_for(pass->groups * j.panels, j.elements / j.panels * j.blocks, finish_panels, &j);
+    return 0;
+}

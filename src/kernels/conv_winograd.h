@@ -1,0 +1,36 @@
+/* Winograd's F(2x2, 3x3) for 3 x 3 convolutions of stride 1 in f32: 16 products where the direct form has 36.
+ *
+ * Rounding is at the direct kernel's level. Values beyond WINOGRAD_LARGEST (infinities and NaN included) could overflow or
+ * spread within a tile: such images and filters are refused, and the caller takes the direct kernel.
+ * Layouts inside (L = lanes): V [16][channels / L][tile][L], U [16][rows / 2L][channels][2L], sizes rounded up with zeros. */
+#ifndef KERNELS_CONV_WINOGRAD_H
+#define KERNELS_CONV_WINOGRAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WINOGRAD_LARGEST 1e15f
+
+struct winograd_shape {
+    int64_t channels, rows; /* of the image, and of the result */
+    int64_t height, width, out_height, out_width;
+    int64_t pad_height, pad_width; /* zeros before the image; >= 0 */
+};
+
+struct conv_winograd_kernels {
+    /* Elements of U (and of a partial sum of its gradient). */
+    int64_t (*filter_elements)(const struct winograd_shape *s);
+    size_t (*scratch_bytes)(const struct winograd_shape *s);
+    /* The part of U of rows [panel * row_unit ...) from [rows][channels][3][3]; false: values too large. */
+    bool (*filters)(const struct winograd_shape *s, const float *matrix, int64_t panel, float *u);
+    /* One image; false: values too large, nothing was written. */
+    bool (*correlate)(const struct winograd_shape *s, const float *image, const float *u, const float *bias, float *out, void *scratch);
+    /* du (+)= gradient of U from one image and the gradient `small` of its result; false: too large, nothing was added. */
+    bool (*gradient)(const struct winograd_shape *s, const float *image, const float *small, float *du, bool accumulate, void *scratch);
+    /* Rows [panel * row_unit ...) of the weights' gradient from the sum of `blocks` partial sums. */
+    void (*finish)(const struct winograd_shape *s, const float *du, int64_t blocks, int64_t panel, float *gradient);
+    int64_t row_unit;
+};
+
+#endif
