@@ -40,6 +40,9 @@ static struct tiling tiling_of(const struct winograd_shape *s)
     return t;
 }
 
+/* Distance of the 16 planes of V, M and Y: a little more than their size, or the 16 stores of a tile fall into one cache set. */
+static int64_t plane_of(int64_t elements) { return elements + PANEL; }
+
 static int64_t filter_elements(const struct winograd_shape *s)
 {
     const struct tiling t = tiling_of(s);
@@ -50,7 +53,8 @@ static int64_t filter_elements(const struct winograd_shape *s)
 static size_t scratch_bytes(const struct winograd_shape *s)
 {
     const struct tiling t = tiling_of(s);
-    return sizeof(float) * (size_t)(t.height * t.width * (t.channels + t.rows) + 16 * t.strip_tiles * (t.channels + t.rows + PANEL));
+    return sizeof(float) * (size_t)(t.height * t.width * (t.channels + t.rows) + 16 * plane_of(t.strip_tiles * t.channels) +
+                                    16 * plane_of(t.strip_tiles * t.rows));
 }
 
 /* --- layouts -------------------------------------------------------------------------------------------------------- */
@@ -116,7 +120,7 @@ static void turn_image(const float *image, int64_t channels, int64_t height, int
 /* B' d B of the tiles of a strip: V [16][channels / L][tile][L]. */
 static void transform_image(const struct tiling *t, const float *image, int64_t first_row, int64_t rows, float *v)
 {
-    const int64_t tiles = rows * t->tile_columns, plane = t->channels * tiles;
+    const int64_t tiles = rows * t->tile_columns, plane = plane_of(t->channels * tiles);
     for (int64_t b = 0; b < t->channels / L; ++b)
         for (int64_t y = 0; y < rows; ++y)
             for (int64_t x = 0; x < t->tile_columns; ++x) {
@@ -144,19 +148,20 @@ static void transform_image(const struct tiling *t, const float *image, int64_t 
             }
 }
 
-/* A y A' of the 2 x 2 gradients of a strip: Y [16][rows / PANEL][tile][PANEL]. */
-static void transform_gradient(const struct tiling *t, const float *image, int64_t first_row, int64_t rows, float *out_)
+/* A y A' of the 2 x 2 gradients of a strip, `channels` of them: Y [16][channels / PANEL][tile][PANEL]. */
+static void transform_gradient(const struct tiling *t, const float *image, int64_t channels, int64_t first_row, int64_t rows,
+                               float *out_)
 {
-    const int64_t tiles = rows * t->tile_columns, plane = t->rows * tiles;
-    for (int64_t b = 0; b < t->rows / L; ++b)
+    const int64_t tiles = rows * t->tile_columns, plane = plane_of(channels * tiles);
+    for (int64_t b = 0; b < channels / L; ++b)
         for (int64_t y = 0; y < rows; ++y)
             for (int64_t x = 0; x < t->tile_columns; ++x) {
-                const float *const d = image + ((first_row + y) * 2 * t->width + 2 * x) * t->rows + b * L;
+                const float *const d = image + ((first_row + y) * 2 * t->width + 2 * x) * channels + b * L;
                 float *const out = out_ + (b / 2 * tiles + y * t->tile_columns + x) * PANEL + b % 2 * L;
                 vector_f32 u[4][2];
 #pragma GCC unroll 2
                 for (int j = 0; j < 2; ++j) {
-                    const vector_f32 y0 = LOAD(d + j * t->rows), y1 = LOAD(d + (t->width + j) * t->rows);
+                    const vector_f32 y0 = LOAD(d + j * channels), y1 = LOAD(d + (t->width + j) * channels);
                     u[0][j] = y0;
                     u[1][j] = y0 + y1;
                     u[2][j] = y0 - y1;
@@ -274,7 +279,7 @@ static void store_strip(const struct winograd_shape *s, const struct tiling *t, 
     for (int64_t y = 0; y < rows; ++y) {
         for (int64_t x = 0; x < t->tile_columns; ++x)
             for (int half = 0; half < PANEL; half += L)
-                transform_result(m + (y * t->tile_columns + x) * PANEL + half, tiles * PANEL, LOAD(offsets + half),
+                transform_result(m + (y * t->tile_columns + x) * PANEL + half, plane_of(tiles * PANEL), LOAD(offsets + half),
                                  pair + 2 * x * PANEL + half, pair + (width + 2 * x) * PANEL + half);
         for (int64_t i = 0; i < 2 && 2 * (first_row + y) + i < s->out_height; ++i)
             transpose(pair + i * width * PANEL, PANEL, s->out_width, used < PANEL ? used : PANEL,
@@ -296,34 +301,48 @@ static bool correlate(const struct winograd_shape *s, const float *image, const 
         transform_image(&t, bordered, row, rows, v);
         for (int64_t panel = 0; panel < t.rows / PANEL; ++panel) {
             for (int xi = 0; xi < 16; ++xi)
-                multiply_tiles(tiles, t.channels, v + xi * tiles * t.channels, u + (xi * t.rows + panel * PANEL) * t.channels,
-                               m + xi * tiles * PANEL);
+                multiply_tiles(tiles, t.channels, v + xi * plane_of(tiles * t.channels),
+                               u + (xi * t.rows + panel * PANEL) * t.channels, m + xi * plane_of(tiles * PANEL));
             store_strip(s, &t, m, row, rows, panel, bias, pair, out);
         }
     }
     return true;
 }
 
-static bool gradient(const struct winograd_shape *s, const float *image, const float *small, float *du, bool accumulate, void *scratch)
+static int64_t gradient_panels(const struct winograd_shape *s)
+{
+    enum { CACHE_ELEMENTS = 200000, LEAST = 2 };
+    const struct tiling t = tiling_of(s);
+    const int64_t image = 16 * t.strip_tiles * t.channels, panel = 16 * PANEL * (t.channels + t.strip_tiles);
+    const int64_t fitting = (CACHE_ELEMENTS - image) / panel, all = t.rows / PANEL;
+    const int64_t panels = fitting > LEAST ? fitting : LEAST;
+    return panels < all ? panels : all;
+}
+
+static bool gradient(const struct winograd_shape *s, const float *image, const float *small, int64_t first, int64_t panels, float *du,
+                     bool accumulate, void *scratch)
 {
     const struct tiling t = tiling_of(s);
+    const int64_t result = s->out_height * s->out_width, channels = panels * PANEL;
+    const int64_t used = s->rows - first * PANEL < channels ? s->rows - first * PANEL : channels;
     float *const bordered = scratch, *const results = bordered + t.height * t.width * t.channels;
     float *const v = results + t.height * t.width * t.rows, *const y = v + 16 * t.strip_tiles * t.channels;
-    if (!moderate(image, s->channels * s->height * s->width) || !moderate(small, s->rows * s->out_height * s->out_width))
+    small += first * PANEL * result;
+    if (!moderate(image, s->channels * s->height * s->width) || !moderate(small, used * result))
         return false;
     turn_image(image, s->channels, s->height, s->width, s->pad_height, s->pad_width, &t, t.channels, bordered);
-    turn_image(small, s->rows, s->out_height, s->out_width, 0, 0, &t, t.rows, results);
+    turn_image(small, used, s->out_height, s->out_width, 0, 0, &t, channels, results);
     for (int64_t row = 0; row < t.tile_rows; row += t.strip_rows) {
         const int64_t rows = t.tile_rows - row < t.strip_rows ? t.tile_rows - row : t.strip_rows;
         const int64_t tiles = rows * t.tile_columns;
         transform_image(&t, bordered, row, rows, v);
-        transform_gradient(&t, results, row, rows, y);
+        transform_gradient(&t, results, channels, row, rows, y);
         for (int64_t xi = 0; xi < 16; ++xi)
-            for (int64_t panel = 0; panel < t.rows / PANEL; ++panel)
+            for (int64_t panel = 0; panel < panels; ++panel)
                 for (int64_t c = 0; c < t.channels; c += L / 2)
-                    micro_f32(L / 2, tiles, v + xi * tiles * t.channels + c / L * tiles * L + c % L, L,
-                              y + xi * tiles * t.rows + panel * tiles * PANEL, PANEL,
-                              du + ((xi * t.rows + panel * PANEL) * t.channels + c * PANEL), PANEL, accumulate || row > 0);
+                    micro_f32(L / 2, tiles, v + xi * plane_of(tiles * t.channels) + c / L * tiles * L + c % L, L,
+                              y + xi * plane_of(tiles * channels) + panel * PANEL * tiles, PANEL,
+                              du + (xi * t.rows + (first + panel) * PANEL) * t.channels + c * PANEL, PANEL, accumulate || row > 0);
     }
     return true;
 }
@@ -365,6 +384,7 @@ const struct conv_winograd_kernels KERNEL_TABLE(conv_winograd_kernels) = {
     .filters = filters,
     .correlate = correlate,
     .gradient = gradient,
+    .gradient_panels = gradient_panels,
     .finish = finish,
     .row_unit = PANEL,
 };

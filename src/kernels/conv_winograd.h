@@ -26,8 +26,12 @@ struct conv_winograd_kernels {
     bool (*filters)(const struct winograd_shape *s, const float *matrix, int64_t panel, float *u);
     /* One image; false: values too large, nothing was written. */
     bool (*correlate)(const struct winograd_shape *s, const float *image, const float *u, const float *bias, float *out, void *scratch);
-    /* du (+)= gradient of U from one image and the gradient `small` of its result; false: too large, nothing was added. */
-    bool (*gradient)(const struct winograd_shape *s, const float *image, const float *small, float *du, bool accumulate, void *scratch);
+    /* du (+)= gradient of U from one image and the gradient `small` of its result, for rows [first, first + panels) * row_unit;
+     * false: too large, nothing was added. */
+    bool (*gradient)(const struct winograd_shape *s, const float *image, const float *small, int64_t first, int64_t panels, float *du,
+                     bool accumulate, void *scratch);
+    /* Panels whose part of du stays in the second-level cache together with what is multiplied into it. */
+    int64_t (*gradient_panels)(const struct winograd_shape *s);
     /* Rows [panel * row_unit ...) of the weights' gradient from the sum of `blocks` partial sums. */
     void (*finish)(const struct winograd_shape *s, const float *du, int64_t blocks, int64_t panel, float *gradient);
     int64_t row_unit;

@@ -1,4 +1,5 @@
-/* Template: pooling kernels for one float type; REAL and TAG are the includer's. */
+/* Template: pooling kernels for one float type; REAL, TAG and SCATTER_ROW (does the first
+ * windows of a row with vectors, returns how many) are the includer's. */
 #define NAME_(name, tag) name##_##tag
 #define NAME__(name, tag) NAME_(name, tag)
 #define NAME(name) NAME__(name, TAG)
@@ -79,16 +80,15 @@ static void NAME(max_backward_halving)(const REAL *dout, const int32_t *index, c
         const REAL *restrict from = dout + y * count;
         const int32_t *restrict where = index + y * count;
         const int32_t first = (int32_t)(2 * y * width);
-#pragma omp simd
-        for (int32_t x = 0; x < count; ++x) {
+        int32_t x = SCATTER_ROW(from, where, first, width, count, top, bottom);
+        for (; x < count; ++x) {
             const int32_t at = where[x] - first - 2 * x;
-            const REAL value = from[x];
-            top[2 * x] = at == 0 ? value : 0;
-            top[2 * x + 1] = at == 1 ? value : 0;
-            bottom[2 * x] = at == width ? value : 0;
-            bottom[2 * x + 1] = at == width + 1 ? value : 0;
+            top[2 * x] = at == 0 ? from[x] : 0;
+            top[2 * x + 1] = at == 1 ? from[x] : 0;
+            bottom[2 * x] = at == width ? from[x] : 0;
+            bottom[2 * x + 1] = at == width + 1 ? from[x] : 0;
         }
-        for (int32_t x = 2 * count; x < width; ++x)
+        for (x = 2 * count; x < width; ++x)
             top[x] = bottom[x] = 0;
     }
     for (int64_t i = 2 * s->out_height * width; i < s->in_height * width; ++i)

@@ -45,7 +45,7 @@ struct winograd_job {
     const char *source, *small;
     float *filters, *partials, *gradient;
     uint8_t *refused;
-    int64_t elements, blocks, panels;
+    int64_t elements, blocks, panels, parts, part_panels;
     _Atomic int bad_filters, bad_images, failed;
 };
 
@@ -145,20 +145,22 @@ uint64_t winograd_gradient_bytes(const struct conv_pass *pass)
     return (uint64_t)(image_blocks(&j) * pass->groups * j.elements) * sizeof(float);
 }
 
-/* Item = (group, block of images). */
+/* Item = (group, block of images, part of the rows). */
 static void gradient_blocks(void *argument, int64_t begin, int64_t end)
 {
     struct winograd_job *const j = argument;
     const struct conv_pass *const pass = j->pass;
     void *const scratch = take_scratch(j);
     for (int64_t item = begin; scratch && item < end; ++item) {
-        const int64_t group = item / j->blocks, block = item % j->blocks;
+        const int64_t part = item % j->parts, block = item / j->parts % j->blocks, group = item / (j->parts * j->blocks);
+        const int64_t panel = part * j->part_panels, left = j->panels - panel;
         const int64_t first = block * pass->images / j->blocks, last = (block + 1) * pass->images / j->blocks;
         for (int64_t image = first; image < last && !j->bad_images; ++image) {
             const int64_t at = image * pass->groups + group;
             if (!kernels->conv_winograd->gradient(&j->shape, (const float *)(const void *)j->source + at * image_elements(j),
-                                                  (const float *)(const void *)j->small + at * out_elements(j),
-                                                  j->partials + item * j->elements, image > first, scratch))
+                                                  (const float *)(const void *)j->small + at * out_elements(j), panel,
+                                                  left < j->part_panels ? left : j->part_panels,
+                                                  j->partials + (group * j->blocks + block) * j->elements, image > first, scratch))
                 j->bad_images = 1;
         }
     }
@@ -183,7 +185,9 @@ int winograd_gradient(const struct conv_pass *pass, const void *source, const vo
     j.gradient = gradient;
     j.partials = workspace;
     j.blocks = image_blocks(&j);
-    pool_for(pass->groups * j.blocks, 1, gradient_blocks, &j);
+    j.part_panels = kernels->conv_winograd->gradient_panels(&j.shape);
+    j.parts = divide_up(j.panels, j.part_panels);
+    pool_for(pass->groups * j.blocks * j.parts, 1, gradient_blocks, &j);
     TRY(finish(&j));
     *complete = !j.bad_images;
     if (*complete)
