@@ -27,6 +27,10 @@ foreach(contracted gemm conv)
   set_source_files_properties(${contracted_sources} PROPERTIES COMPILE_OPTIONS "-ffp-contract=fast")
 endforeach()
 
+# GCC 12 makes fused multiply-adds of complex products when it vectorises them, contraction or not.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/elementwise_complex.c PROPERTIES COMPILE_OPTIONS
+                            "-fno-tree-vectorize;-fno-tree-slp-vectorize")
+
 add_library(core_kernel_select OBJECT ${CMAKE_SOURCE_DIR}/src/kernels/select.c)
 target_include_directories(core_kernel_select PRIVATE ${CMAKE_BINARY_DIR}/walls/kernels)
 target_compile_options(core_kernel_select PRIVATE "-DKERNEL_ISA_LIST(X)=${isa_list_macro}")

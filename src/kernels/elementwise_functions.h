@@ -29,7 +29,8 @@
 #define POW(x, y) BY_FLOAT(x, math_pow, pow)(x, y)
 #define ATAN2(x, y) BY_FLOAT(x, math_atan2, atan2)(x, y)
 #define ERFINV(x) BY_FLOAT(x, erfinv_f32, erfinv_f64)(x)
-#define SIGMOID(x) (1 / (1 + EXP(-(x))))
+#define SIGMOID(x) BY_FLOAT(x, math_sigmoid, sigmoid_f64)(x)
+static inline double sigmoid_f64(double x) { return 1 / (1 + exp(-x)); }
 
 #define SQRT_HALF 0.70710678118654752440
 #define GAUSS_PEAK 0.39894228040143267794 /* 1 / sqrt(2 pi) */

@@ -19,4 +19,5 @@
 #define COMPLEX_2(op, ...) SLOTS_COMPLEX(op)
 #define COMPLEX_TEST_2(op, ...) SLOTS_COMPLEX(op)
 #define CHOICE(op) SLOTS_CHOICE(op)
+#define PERIODIC_1(op) SLOTS_FLOAT(op)
 #include "kernels/elementwise.def"
