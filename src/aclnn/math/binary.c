@@ -51,6 +51,15 @@ static bool plan_plain_sum(enum operator_id id, enum elementwise_id kernel, cons
            elementwise_plan_small(id, kernel, self, other, out, workspace_size, executor);
 }
 
+/* With alpha 1; scalar_first: the scalar is the left operand. */
+static bool plan_plain_scalar_sum(enum operator_id id, enum elementwise_id kernel, const aclTensor *tensor, const aclScalar *scalar,
+                                  bool scalar_first, const aclScalar *alpha, const aclTensor *out, uint64_t *workspace_size,
+                                  aclOpExecutor **executor)
+{
+    return alpha && scalar_is_one(alpha) && elementwise_plan_small_scalar(id, kernel, CALL_EXACT_SCALARS, tensor, scalar, scalar_first,
+                                                                          out, workspace_size, executor);
+}
+
 aclnnStatus aclnnAddGetWorkspaceSize(const aclTensor *self, const aclTensor *other, const aclScalar *alpha, aclTensor *out,
                                      uint64_t *workspaceSize, aclOpExecutor **executor)
 {
@@ -73,6 +82,8 @@ ACLNN_PHASE_2(InplaceAdd)
 aclnnStatus aclnnAddsGetWorkspaceSize(const aclTensor *self, const aclScalar *other, const aclScalar *alpha, aclTensor *out,
                                       uint64_t *workspaceSize, aclOpExecutor **executor)
 {
+    if (plan_plain_scalar_sum(OPERATOR_Adds, ELEMENTWISE_add, self, other, false, alpha, out, workspaceSize, executor))
+        return 0;
     return plan_sum(OPERATOR_Adds, TENSOR(self), SCALAR(other), alpha, false, out, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Adds)
@@ -80,6 +91,8 @@ ACLNN_PHASE_2(Adds)
 aclnnStatus aclnnInplaceAddsGetWorkspaceSize(const aclTensor *selfRef, const aclScalar *other, const aclScalar *alpha,
                                              uint64_t *workspaceSize, aclOpExecutor **executor)
 {
+    if (plan_plain_scalar_sum(OPERATOR_InplaceAdds, ELEMENTWISE_add, selfRef, other, false, alpha, selfRef, workspaceSize, executor))
+        return 0;
     return plan_sum(OPERATOR_InplaceAdds, TENSOR(selfRef), SCALAR(other), alpha, false, selfRef, CALL_INPLACE, workspaceSize,
                     executor);
 }
@@ -114,6 +127,8 @@ ACLNN_PHASE_2(InplaceSub)
 aclnnStatus aclnnSubsGetWorkspaceSize(const aclTensor *self, const aclScalar *other, const aclScalar *alpha, aclTensor *out,
                                       uint64_t *workspaceSize, aclOpExecutor **executor)
 {
+    if (plan_plain_scalar_sum(OPERATOR_Subs, ELEMENTWISE_sub, self, other, false, alpha, out, workspaceSize, executor))
+        return 0;
     return plan_sum(OPERATOR_Subs, TENSOR(self), SCALAR(other), alpha, true, out, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Subs)
@@ -121,6 +136,8 @@ ACLNN_PHASE_2(Subs)
 aclnnStatus aclnnInplaceSubsGetWorkspaceSize(aclTensor *selfRef, const aclScalar *other, const aclScalar *alpha,
                                              uint64_t *workspaceSize, aclOpExecutor **executor)
 {
+    if (plan_plain_scalar_sum(OPERATOR_InplaceSubs, ELEMENTWISE_sub, selfRef, other, false, alpha, selfRef, workspaceSize, executor))
+        return 0;
     return plan_sum(OPERATOR_InplaceSubs, TENSOR(selfRef), SCALAR(other), alpha, true, selfRef, CALL_INPLACE, workspaceSize,
                     executor);
 }
@@ -137,6 +154,8 @@ ACLNN_PHASE_2(Rsub)
 aclnnStatus aclnnRsubsGetWorkspaceSize(const aclTensor *self, const aclScalar *other, const aclScalar *alpha, aclTensor *out,
                                        uint64_t *workspaceSize, aclOpExecutor **executor)
 {
+    if (plan_plain_scalar_sum(OPERATOR_Rsubs, ELEMENTWISE_sub, self, other, true, alpha, out, workspaceSize, executor))
+        return 0;
     return plan_sum(OPERATOR_Rsubs, SCALAR(other), TENSOR(self), alpha, true, out, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Rsubs)

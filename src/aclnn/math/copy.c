@@ -5,6 +5,12 @@
 #include "aclnn/math/strided_loop.h"
 #include "aclnnop/all_operators.h"
 
+static struct view dense_view(void *data, int64_t count, enum dtype dtype)
+{
+    return (struct view){.data = data, .count = count, .dtype = (uint8_t)dtype, .ndim = 1, .contiguous = true, .sizes = {count},
+                         .strides = {1}};
+}
+
 /* operands[0] = operands[1]; an overlapping source goes through the workspace. */
 static int run_copy(struct plan *plan)
 {
@@ -19,6 +25,36 @@ static int run_copy(struct plan *plan)
     return 0;
 }
 
+/* One type, one shape, both dense: the task is everything. Larger ones are cut over the pool. */
+enum { SMALL_COPY_BYTES = 32768, SMALL_STRIDED_ELEMENTS = 1024 };
+
+static int run_dense_copy(struct task *task)
+{
+    const int64_t bytes = task->count * (int64_t)dtype_bytes((enum dtype)task->dtype);
+    if (bytes <= SMALL_COPY_BYTES) {
+        memmove(task->out, task->a, (size_t)bytes);
+        return 0;
+    }
+    const struct view out = dense_view(task->out, task->count, (enum dtype)task->dtype);
+    const struct view in = dense_view((void *)(uintptr_t)task->a, task->count, (enum dtype)task->dtype);
+    copy_view(&out, &in);
+    return 0;
+}
+
+static bool copies_densely(const struct view *out, const struct view *in)
+{
+    return out->dtype == in->dtype && out->contiguous && in->contiguous && view_same_sizes(out, in) &&
+           (out->data == in->data || !view_overlaps(out, in));
+}
+
+static void small_task(struct plan *plan, int (*run)(struct task *task), const struct view *out, const void *in)
+{
+    plan->small = 1;
+    plan->task = (struct task){.run = run, .class = &plan_small_class, .out = out->data, .a = in, .count = out->count,
+                               .dtype = out->dtype,
+                               .flags = out->count * (int64_t)dtype_bytes((enum dtype)out->dtype) <= SMALL_COPY_BYTES ? TASK_SMALL : 0};
+}
+
 static int plan_copy(enum operator_id id, const aclTensor *to, const char *to_name, const aclTensor *from, const char *from_name,
                      uint64_t *workspace_size, aclOpExecutor **executor)
 {
@@ -27,12 +63,16 @@ static int plan_copy(enum operator_id id, const aclTensor *to, const char *to_na
     TRY(plan_begin(id, run_copy, workspace_size, executor, &plan));
     PLAN_TRY(plan, plan_output(plan, to, to_name, &out));
     PLAN_TRY(plan, plan_input(plan, from, from_name, &in));
+    if (copies_densely(out, in)) {
+        small_task(plan, run_dense_copy, out, in->data);
+        return plan_finish(plan, 0, workspace_size, executor);
+    }
     struct view expanded = *in;
     PLAN_REQUIRE(plan, view_expand(&expanded, out->sizes, out->ndim), ACLNN_ERROR_PARAM, "%s: %s %s doesn't broadcast to %s %s",
                  operator_name(id), from_name, view_text(in), to_name, view_text(out));
     PLAN_TRY(plan, elementwise_check_output(id, out, to_name));
     const uint64_t workspace = elementwise_overlaps(out, in) ? (uint64_t)in->count * dtype_bytes((enum dtype)in->dtype) : 0;
-    plan->task.flags = 0;
+    plan->task.flags = out->count <= SMALL_STRIDED_ELEMENTS ? TASK_SMALL : 0;
     return plan_finish(plan, workspace, workspace_size, executor);
 }
 
@@ -77,6 +117,21 @@ static int run_fill(struct plan *plan)
     return 0;
 }
 
+/* The value sits in the immediate: f64 for floats, i64 for integers and bool. */
+static int run_dense_fill(struct task *task)
+{
+    const enum dtype dtype = (enum dtype)task->dtype, from = dtype_is_floating(dtype) ? DTYPE_F64 : DTYPE_I64;
+    if (task->count * (int64_t)dtype_bytes(dtype) <= SMALL_COPY_BYTES) {
+        double element;
+        convert_elements(&element, dtype, &task->immediate, from, 1);
+        kernels->cast->fill[__builtin_ctzll(dtype_bytes(dtype))](task->out, &element, (size_t)task->count);
+        return 0;
+    }
+    const struct view out = dense_view(task->out, task->count, dtype);
+    fill_view(&out, from, (union elementwise_scalar){.i64 = task->immediate.i64});
+    return 0;
+}
+
 static int plan_fill(enum operator_id id, const aclTensor *self, const struct aclScalar *value, uint64_t *workspace_size,
                      aclOpExecutor **executor)
 {
@@ -86,11 +141,16 @@ static int plan_fill(enum operator_id id, const aclTensor *self, const struct ac
     PLAN_TRY(plan, plan_output(plan, self, "selfRef", &out));
     PLAN_REQUIRE(plan, value, ACLNN_ERROR_NULLPTR, "%s: value is null", operator_name(id));
     PLAN_TRY(plan, elementwise_check_output(id, out, "selfRef"));
+    if (out->contiguous && dtype_kind((enum dtype)out->dtype) != KIND_COMPLEX) {
+        small_task(plan, run_dense_fill, out, NULL);
+        plan->task.immediate.i64 = elementwise_scalar_from(value, (enum dtype)out->dtype).i64;
+        return plan_finish(plan, 0, workspace_size, executor);
+    }
     struct fill *const fill = PLAN_IMMEDIATE(plan, struct fill);
     const enum dtype_kind kind = dtype_kind((enum dtype)out->dtype);
     fill->dtype = kind == KIND_COMPLEX ? DTYPE_C128 : kind == KIND_FLOAT ? DTYPE_F64 : DTYPE_I64;
     fill->value = elementwise_scalar_from(value, (enum dtype)out->dtype);
-    plan->task.flags = 0;
+    plan->task.flags = out->count <= SMALL_STRIDED_ELEMENTS ? TASK_SMALL : 0;
     return plan_finish(plan, 0, workspace_size, executor);
 }
 

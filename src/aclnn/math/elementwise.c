@@ -9,7 +9,8 @@
 
 enum {
     SMALL_ELEMENTS = 4096,      /* up to here a cheap task may run in the caller */
-    SMALL_COSTLY_ELEMENTS = 1024
+    SMALL_COSTLY_ELEMENTS = 1024,
+    SMALL_STRIDED_ELEMENTS = 1024
 };
 
 /* --- scalars and promotion ---------------------------------------------------------------------------------------- */
@@ -209,12 +210,27 @@ static __attribute__((noinline)) int run_small_loop(const struct task *task)
     return 0;
 }
 
+/* A scalar operand, few elements of a type that kernels take as it is: fills a tile with the scalar. */
+static int run_small_constant(const struct task *task, elementwise_fn run)
+{
+    const enum dtype dtype = (enum dtype)task->dtype;
+    _Alignas(64) char tile[LOOP_TILE * sizeof(double)];
+    double element; /* of any type up to 8 bytes */
+    convert_elements(&element, dtype, &task->immediate, scalar_dtype(dtype), 1);
+    kernels->cast->fill[__builtin_ctzll(dtype_bytes(dtype))](tile, &element, (size_t)task->count);
+    void *const operands[] = {task->out, task->detail & SMALL_CONSTANT_A ? tile : (void *)(uintptr_t)task->a,
+                              task->detail & SMALL_CONSTANT_B ? tile : (void *)(uintptr_t)task->b};
+    const union elementwise_scalar scalars[ELEMENTWISE_SCALARS] = {{.i64 = 0}};
+    run(operands, (size_t)task->count, scalars);
+    return 0;
+}
+
 static int run_small(struct task *task)
 {
     const unsigned kernel = task->detail & SMALL_KERNEL_MASK;
     const elementwise_fn run = kernels->elementwise->run[kernel][task->dtype];
     if (__builtin_expect(task->count > SMALL_ELEMENTS || !run || task->detail > SMALL_KERNEL_MASK, 0))
-        return run_small_loop(task);
+        return run && task->count <= LOOP_TILE ? run_small_constant(task, run) : run_small_loop(task);
     void *const operands[] = {task->out, (void *)(uintptr_t)task->a, (void *)(uintptr_t)task->b};
     union elementwise_scalar scalars[ELEMENTWISE_SCALARS];
     scalars[0].i64 = task->immediate.i64;
@@ -271,6 +287,33 @@ bool elementwise_plan_small(enum operator_id id, enum elementwise_id kernel, con
     if (plan_begin(id, NULL, workspace_size, executor, &plan) != 0)
         return false;
     small_fill(plan, kernel, &out->view, a->view.data, b ? b->view.data : NULL, (enum dtype)dtype);
+    plan_finish(plan, 0, workspace_size, executor);
+    return true;
+}
+
+static bool is_half(enum dtype d) { return d == DTYPE_F16 || d == DTYPE_BF16; }
+
+bool elementwise_plan_small_scalar(enum operator_id id, enum elementwise_id kernel, unsigned flags, const struct aclTensor *tensor,
+                                   const struct aclScalar *scalar, bool scalar_first, const struct aclTensor *out,
+                                   uint64_t *workspace_size, struct aclOpExecutor **executor)
+{
+    if (!tensor || !scalar || !out || tensor->view.dtype == DTYPE_NONE || !out->view.contiguous)
+        return false;
+    const enum dtype dtype = (enum dtype)tensor->view.dtype;
+    const enum dtype result = elementwise_result_dtype((enum elementwise_result)elementwise_infos[kernel].result, dtype);
+    const enum dtype_kind kind = dtype_kind(dtype);
+    if (out->view.dtype != result || kind == KIND_COMPLEX || dtype_kind(scalar->dtype) > kind ||
+        (is_half(dtype) && !(flags & CALL_EXACT_SCALARS)) || ((flags & CALL_REFUSE_ZERO) && kind == KIND_INTEGER) ||
+        !kernels->elementwise->run[kernel][dtype_compute(dtype)] || !fits_small(&out->view, &tensor->view, dtype) ||
+        (out->view.data == tensor->view.data && result != dtype))
+        return false;
+    struct plan *plan;
+    if (plan_begin(id, NULL, workspace_size, executor, &plan) != 0)
+        return false;
+    const void *const data = tensor->view.data;
+    small_fill(plan, kernel | (scalar_first ? SMALL_CONSTANT_A : SMALL_CONSTANT_B), &out->view, scalar_first ? NULL : data,
+               scalar_first ? data : NULL, dtype);
+    plan->task.immediate.i64 = elementwise_scalar_from(scalar, dtype).i64;
     plan_finish(plan, 0, workspace_size, executor);
     return true;
 }
@@ -356,8 +399,6 @@ static double round_to_half(double value, enum dtype half)
     return half == DTYPE_F16 ? (double)half_f16_to_f32(half_f16_from_f32((float)value))
                              : (double)half_bf16_to_f32(half_bf16_from_f32((float)value));
 }
-
-static bool is_half(enum dtype d) { return d == DTYPE_F16 || d == DTYPE_BF16; }
 
 static union elementwise_scalar constant_of(const struct elementwise_call *call, const struct aclScalar *scalar,
                                             enum dtype promoted)
@@ -495,7 +536,7 @@ int elementwise_plan_passes(const struct elementwise_call *calls, int count, uin
         all->count = count;
         for (int i = 0; i < count; ++i)
             PLAN_TRY(plan, plan_job(&calls[i], promoted[i], plan, &all->jobs[i], &workspace));
-        plan->task.flags = 0;
+        plan->task.flags = calls[0].out.tensor->view.count <= SMALL_STRIDED_ELEMENTS ? TASK_SMALL : 0;
     }
     return plan_finish(plan, workspace, workspace_size, executor);
 }

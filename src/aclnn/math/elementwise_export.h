@@ -37,6 +37,10 @@
     aclnnStatus aclnn##op##GetWorkspaceSize(const aclTensor *self, const aclScalar *other, out_const aclTensor *out,    \
                                             uint64_t *workspaceSize, aclOpExecutor **executor)                        \
     {                                                                                                                \
+        if (RULE_##rule_ != RULE_LOGICAL &&                                                                          \
+            elementwise_plan_small_scalar(OPERATOR_##op, ELEMENTWISE_##kernel_, flags_, self, other, false, out,       \
+                                          workspaceSize, executor))                                                  \
+            return 0;                                                                                                \
         const struct elementwise_call call = {                                                                       \
             .id = OPERATOR_##op, .kernel = ELEMENTWISE_##kernel_, .rule = RULE_##rule_, .flags = (flags_),             \
             .input_count = 2, .inputs = {INPUT_TENSOR(self), INPUT_SCALAR(other)}, .out = INPUT_TENSOR(out)};          \
@@ -48,6 +52,10 @@
     aclnnStatus aclnn##op##GetWorkspaceSize(self_const aclTensor *selfRef, const aclScalar *other,                     \
                                             uint64_t *workspaceSize, aclOpExecutor **executor)                        \
     {                                                                                                                \
+        if (RULE_##rule_ != RULE_LOGICAL &&                                                                          \
+            elementwise_plan_small_scalar(OPERATOR_##op, ELEMENTWISE_##kernel_, flags_, selfRef, other, false, selfRef, \
+                                          workspaceSize, executor))                                                  \
+            return 0;                                                                                                \
         const struct elementwise_call call = {                                                                       \
             .id = OPERATOR_##op, .kernel = ELEMENTWISE_##kernel_, .rule = RULE_##rule_, .flags = (flags_) | CALL_INPLACE, \
             .input_count = 2, .inputs = {INPUT_TENSOR(selfRef), INPUT_SCALAR(other)}, .out = INPUT_TENSOR(selfRef)};    \

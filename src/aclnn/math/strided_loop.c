@@ -386,11 +386,80 @@ void loop_range(const struct strided_loop *loop, int64_t begin, int64_t end)
     }
 }
 
+/* --- transposing copies ------------------------------------------------------------------------------------------------ */
+
+enum { TRANSPOSE_BLOCK = 32, TRANSPOSE_COLUMNS = 256 };
+
+/* A copy whose input is dense along another dimension (`rows`) than the output: goes in blocks that fit the nearest cache. */
+struct transposition { const struct strided_loop *loop; int rows, columns; int64_t row_blocks, column_blocks; };
+
+static bool find_transposition(const struct strided_loop *loop, struct transposition *t)
+{
+    const struct loop_operand *const out = &loop->operands[0], *const in = &loop->operands[1];
+    const int last = loop->ndim - 1;
+    if (loop->run || loop->ndim < 2 || out->dtype != in->dtype || in->constant || out->strides[last] != 1 || in->strides[last] == 1)
+        return false;
+    for (int d = 0; d < last; ++d)
+        if (in->strides[d] == 1 && loop->sizes[d] >= 8 && loop->sizes[last] >= 8) {
+            *t = (struct transposition){loop, d, last, (loop->sizes[d] + TRANSPOSE_BLOCK - 1) / TRANSPOSE_BLOCK,
+                                        (loop->sizes[last] + TRANSPOSE_COLUMNS - 1) / TRANSPOSE_COLUMNS};
+            return true;
+        }
+    return false;
+}
+
+static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Block `number`: a strip of TRANSPOSE_BLOCK rows by TRANSPOSE_COLUMNS columns of one of the matrices. */
+static void transpose_strip(const struct transposition *t, int64_t number)
+{
+    const struct strided_loop *const loop = t->loop;
+    const struct loop_operand *const out = &loop->operands[0], *const in = &loop->operands[1];
+    const int64_t first_column = number % t->column_blocks * TRANSPOSE_COLUMNS;
+    number /= t->column_blocks;
+    const int64_t first_row = number % t->row_blocks * TRANSPOSE_BLOCK;
+    number /= t->row_blocks;
+    int64_t out_offset = first_row * out->strides[t->rows] + first_column, in_offset = first_row + first_column * in->strides[t->columns];
+    for (int d = loop->ndim - 1; d >= 0; --d) {
+        if (d == t->rows || d == t->columns)
+            continue;
+        out_offset += number % loop->sizes[d] * out->strides[d];
+        in_offset += number % loop->sizes[d] * in->strides[d];
+        number /= loop->sizes[d];
+    }
+    const int64_t bytes = (int64_t)dtype_bytes((enum dtype)out->dtype), rows = lesser(loop->sizes[t->rows] - first_row, TRANSPOSE_BLOCK);
+    const int64_t columns = lesser(loop->sizes[t->columns] - first_column, TRANSPOSE_COLUMNS);
+    for (int64_t c = 0; c < columns; c += TRANSPOSE_BLOCK)
+        kernels->cast->transpose[size_index((size_t)bytes)](
+            out->data + (out_offset + c) * bytes, out->strides[t->rows], in->data + (in_offset + c * in->strides[t->columns]) * bytes,
+            in->strides[t->columns], (size_t)rows, (size_t)lesser(columns - c, TRANSPOSE_BLOCK));
+}
+
+static void transpose_body(void *argument, int64_t begin, int64_t end)
+{
+    for (int64_t number = begin; number < end; ++number)
+        transpose_strip(argument, number);
+}
+
+static void transpose_run(struct transposition *t)
+{
+    const struct strided_loop *const loop = t->loop;
+    const int64_t matrices = loop->count / (loop->sizes[t->rows] * loop->sizes[t->columns]);
+    pool_for(matrices * t->row_blocks * t->column_blocks, 2, transpose_body, t);
+}
+
+/* --- all elements -------------------------------------------------------------------------------------------------------- */
+
 static void loop_body(void *argument, int64_t begin, int64_t end) { loop_range(argument, begin, end); }
 
 void loop_run(struct strided_loop *loop)
 {
-    if (loop->count > 0)
+    struct transposition transposition;
+    if (loop->count == 0)
+        return;
+    if (find_transposition(loop, &transposition))
+        transpose_run(&transposition);
+    else
         pool_for(loop->count, loop->grain, loop_body, loop);
 }
 
