@@ -148,7 +148,14 @@ class BridgeBuild(BuildExtension):
         (extension,) = self.extensions
         sources = [*(ROOT / "bridge").rglob("*.cpp"), *GENERATED.rglob("*.cpp")]
         extension.sources = sorted(os.path.relpath(path, ROOT) for path in sources)
-        extension.include_dirs = [str(wall()), str(ROOT / "bridge"), str(GENERATED), str(ROOT / "include"), str(C_BUILD / "include"), *extension.include_dirs]
+        extension.include_dirs = [
+            str(wall()),
+            str(ROOT / "bridge"),
+            str(GENERATED),
+            str(ROOT / "include"),
+            str(C_BUILD / "include"),
+            *extension.include_dirs,
+        ]
         extension.library_dirs.append(str((package / "lib").absolute()))
         super().run()
         for name, path in c_headers().items():

@@ -132,14 +132,16 @@ def test_stream_context_of_another_device_restores_both():
 
 
 def test_event_forms():
-    event = torch.npu.Event(enable_timing=True)
-    assert isinstance(event, torch.Event) and event.device.type == "npu"
-    assert "uninitialized" in repr(event) and event.query()
-    event.record()
-    assert "recorded" in repr(event)
-    event.synchronize()
+    first, last = torch.npu.Event(enable_timing=True), torch.npu.Event(True)
+    assert isinstance(first, torch.Event) and isinstance(first, torch.npu.Event) and first.device.type == "npu"
+    assert issubclass(torch.npu.Event, torch.Event) and not isinstance(torch.npu.Stream(), torch.npu.Event)
+    assert first.query()
+    first.record()
+    torch.accelerator.current_stream().record_event(last)
+    last.synchronize()
+    assert first.elapsed_time(last) >= 0
     assert torch.npu.current_stream().record_event().device.index == 0
-    event.wait(torch.npu.Stream())
+    last.wait(torch.npu.Stream())
     with pytest.raises(NotImplementedError, match="interprocess"):
         torch.npu.Event(interprocess=True)
 

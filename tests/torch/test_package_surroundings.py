@@ -187,7 +187,6 @@ def test_a_c_program_compiles_with_the_flags_of_the_command(tmp_path):
     assert subprocess.run([str(tmp_path / "count")], capture_output=True, text=True, check=True).stdout == "0 8\n"
 
 
-@pytest.mark.slow
 def test_the_wheel_carries_everything(tmp_path):
     root = Path(__file__).resolve().parents[2]
     subprocess.run(

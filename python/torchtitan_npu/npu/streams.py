@@ -49,19 +49,22 @@ class Stream(torch.Stream):
         return f"<torch.npu.Stream device={self.device} stream_id={self.stream_id}>"
 
 
-class Event(torch.Event):
-    """A mark in a stream: to wait for, to ask about, and (with enable_timing) to measure time between."""
+class EventType(type):
+    """Class of Event. Event(...) makes a torch.Event: torch's Event.elapsed_time and Stream.record_event take no subclass of it."""
 
-    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False) -> Event:
+    def __call__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False) -> torch.Event:
         """An event of the current device."""
         if interprocess or external:
             what = "interprocess" if interprocess else "external"
             raise NotImplementedError(f"torch.npu.Event({what}=True) is not supported yet; create the event without it")
-        device = torch.device("npu", current_device())
-        return super().__new__(cls, device=device, enable_timing=enable_timing, blocking=blocking)
+        return torch.Event(device=torch.device("npu", current_device()), enable_timing=enable_timing, blocking=blocking)
 
-    def __repr__(self) -> str:
-        return f"<torch.npu.Event device={self.device} {'recorded' if self.event_id else 'uninitialized'}>"
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, torch.Event) and instance.device is not None and instance.device.type == "npu"
+
+
+class Event(torch.Event, metaclass=EventType):
+    """A mark in a stream: to wait for, to ask about, and (with enable_timing) to measure time between."""
 
 
 def _wrapped(stream: torch.Stream) -> Stream:
