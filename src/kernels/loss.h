@@ -16,6 +16,7 @@ enum loss_id {
     LOSS_LOGITS,         /* x is a logit */
     LOSS_DIVERGENCE,     /* t (log t - x) */
     LOSS_DIVERGENCE_LOG, /* the target is a logarithm */
+    LOSS_MARGIN,         /* log(1 + exp(-t x)) */
     LOSS_COUNT
 };
 

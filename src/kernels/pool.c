@@ -67,7 +67,9 @@ static void narrow_index(const int64_t *in, int32_t *out, int64_t n)
         out[i] = (int32_t)in[i];
 }
 
-#define TABLE(tag) {max_##tag, max_backward_##tag, average_##tag, average_backward_##tag, adaptive_##tag, adaptive_backward_##tag}
+#define TABLE(tag) \
+    {max_##tag, max_backward_##tag, average_##tag, average_backward_##tag, adaptive_##tag, adaptive_backward_##tag, \
+     adaptive_max_##tag}
 
 const struct pool_kernels KERNEL_TABLE(pool_kernels) = {
     .real = {[ACCUMULATE_F64] = TABLE(f64), [ACCUMULATE_F32] = TABLE(f32)},

@@ -26,6 +26,8 @@ struct pool_float_kernels {
     /* Windows of nearly equal size that cover the plane; only the sizes of shape count. */
     void (*adaptive)(const void *in, const struct pool_shape *shape, void *out);
     void (*adaptive_backward)(const void *dout, const struct pool_shape *shape, void *din);
+    /* Its gradient is max_backward with a kernel size of 0. */
+    void (*adaptive_max)(const void *in, const struct pool_shape *shape, void *out, int32_t *index);
 };
 
 struct pool_kernels {

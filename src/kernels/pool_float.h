@@ -172,6 +172,28 @@ static struct NAME(window) NAME(adaptive_window)(const struct pool_shape *s, int
 AVERAGE(average, NAME(average_window))
 AVERAGE(adaptive, NAME(adaptive_window))
 
+static void NAME(adaptive_max)(const void *in_, const struct pool_shape *s, void *out_, int32_t *index)
+{
+    const REAL *const in = in_;
+    REAL *const out = out_;
+    for (int64_t y = 0; y < s->out_height; ++y)
+        for (int64_t x = 0; x < s->out_width; ++x) {
+            const struct NAME(window) w = NAME(adaptive_window)(s, y, x);
+            REAL best = -(REAL)__builtin_inf();
+            int64_t where = w.top * s->in_width + w.left;
+            for (int64_t i = w.top; i < w.bottom; ++i)
+                for (int64_t j = w.left; j < w.right; ++j) {
+                    const REAL value = in[i * s->in_width + j];
+                    if (value > best || value != value) {
+                        best = value;
+                        where = i * s->in_width + j;
+                    }
+                }
+            out[y * s->out_width + x] = best;
+            index[y * s->out_width + x] = (int32_t)where;
+        }
+}
+
 #undef AVERAGE
 #undef NAME
 #undef NAME_

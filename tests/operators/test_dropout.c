@@ -49,6 +49,20 @@ static void test_apply(enum dtype dtype, enum layout layout, int64_t rows, int64
     tensor_free(&mask);
 }
 
+static void test_masked_scale(enum dtype dtype, enum dtype mask_type, enum layout layout)
+{
+    struct tensor x = tensor_random(dtype, layout, &seed, SIZES(33, 40)), y = tensor_new(dtype, layout, SIZES(33, 40));
+    struct tensor mask = tensor_new(mask_type, layout, SIZES(33, 40));
+    for (int64_t i = 0; i < mask.count; ++i)
+        tensor_set(&mask, i, (double)(check_random(&seed) & 1));
+    RUN(MaskedScale, x.handle, mask.handle, 1.25, y.handle);
+    for (int64_t i = 0; i < x.count; ++i)
+        CHECK_NEAR(tensor_get(&y, i), tensor_get(&x, i) * tensor_get(&mask, i) * 1.25, tensor_tolerance(dtype));
+    tensor_free(&x);
+    tensor_free(&y);
+    tensor_free(&mask);
+}
+
 static void test_all(void)
 {
     static const enum dtype types[] = {DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16};
@@ -56,6 +70,9 @@ static void test_all(void)
     for (int i = 0; i < 6; ++i)
         for (int p = 0; p < 4; ++p)
             test_masks(counts[i], (double[]){0, .5, .1, 1}[p]);
+    for (int t = 0; t < 4; ++t)
+        for (int m = 0; m < 3; ++m)
+            test_masked_scale(types[t], (enum dtype[]){DTYPE_B8, DTYPE_U8, DTYPE_F32}[m], (enum layout)((t + m) % LAYOUTS));
     for (int t = 0; t < 4; ++t)
         for (int p = 0; p < 4; ++p)
             for (int packed = 0; packed < 2; ++packed)

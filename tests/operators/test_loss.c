@@ -5,7 +5,7 @@ static uint64_t seed = 3;
 
 #define BETA ((double).4f)
 
-enum kind { MSE, L1, SMOOTH, BCE, LOGITS, DIVERGENCE, DIVERGENCE_LOG, KINDS };
+enum kind { MSE, L1, SMOOTH, BCE, LOGITS, DIVERGENCE, DIVERGENCE_LOG, MARGIN, KINDS };
 
 static double one_loss(enum kind kind, double x, double t, double w, double p)
 {
@@ -15,6 +15,7 @@ static double one_loss(enum kind kind, double x, double t, double w, double p)
     case SMOOTH: return fabs(x - t) < BETA ? .5 * (x - t) * (x - t) / BETA : fabs(x - t) - .5 * BETA;
     case BCE: return -w * (t * fmax(log(x), -100) + (1 - t) * fmax(log1p(-x), -100));
     case LOGITS: return -w * (p * t * -log1p(exp(-x)) + (1 - t) * (-x - log1p(exp(-x))));
+    case MARGIN: return log1p(exp(-t * x));
     case DIVERGENCE: return t > 0 ? t * (log(t) - x) : 0;
     default: return exp(t) * (t - x);
     }
@@ -25,6 +26,7 @@ static void run_forward(enum kind kind, const struct tensor *x, const struct ten
 {
     switch (kind) {
     case MSE: RUN(MseLoss, x->handle, t->handle, reduction, out->handle); break;
+    case MARGIN: RUN(SoftMarginLoss, x->handle, t->handle, reduction, out->handle); break;
     case L1: RUN(L1Loss, x->handle, t->handle, reduction, out->handle); break;
     case SMOOTH: RUN(SmoothL1Loss, x->handle, t->handle, reduction, .4f, out->handle); break;
     case BCE: RUN(BinaryCrossEntropy, x->handle, t->handle, w->handle, reduction, out->handle); break;
@@ -38,6 +40,7 @@ static void run_backward(enum kind kind, const struct tensor *g, const struct te
 {
     switch (kind) {
     case MSE: RUN(MseLossBackward, g->handle, x->handle, t->handle, reduction, dx->handle); break;
+    case MARGIN: RUN(SoftMarginLossBackward, g->handle, x->handle, t->handle, reduction, dx->handle); break;
     case L1: RUN(L1LossBackward, g->handle, x->handle, t->handle, reduction, dx->handle); break;
     case SMOOTH: RUN(SmoothL1LossBackward, g->handle, x->handle, t->handle, reduction, .4f, dx->handle); break;
     case BCE: RUN(BinaryCrossEntropyBackward, g->handle, x->handle, t->handle, w->handle, reduction, dx->handle); break;

@@ -138,6 +138,27 @@ static void test_addbmm(enum dtype dtype)
         tensor_free(all[i]);
 }
 
+static void test_outer(enum dtype dtype)
+{
+    double beta_value = 2, alpha_value = 3;
+    aclScalar *const beta = aclCreateScalar(&beta_value, ACL_DOUBLE), *const alpha = aclCreateScalar(&alpha_value, ACL_DOUBLE);
+    struct tensor self = tensor_random(dtype, PLAIN, &seed, SIZES(7, 40)), a = tensor_random(dtype, GAPS, &seed, SIZES(7));
+    struct tensor b = tensor_random(dtype, PLAIN, &seed, SIZES(40)), out = tensor_new(dtype, REVERSED, SIZES(7, 40));
+    RUN(Addr, self.handle, a.handle, b.handle, beta, alpha, out.handle);
+    RUN(InplaceAddr, self.handle, a.handle, b.handle, beta, alpha);
+    for (int64_t i = 0; i < out.count; ++i)
+        CHECK_NEAR(tensor_get(&self, i), tensor_get(&out, i), tensor_tolerance(dtype));
+    tensor_fill(&self, 1);
+    RUN(Addr, self.handle, a.handle, b.handle, beta, alpha, out.handle);
+    for (int64_t i = 0; i < out.count; ++i)
+        CHECK_NEAR(tensor_get(&out, i), 2 + 3 * tensor_get(&a, i / 40) * tensor_get(&b, i % 40), 4 * tensor_tolerance(dtype));
+    aclDestroyScalar(alpha);
+    aclDestroyScalar(beta);
+    struct tensor *const all[] = {&self, &a, &b, &out};
+    for (int k = 0; k < 4; ++k)
+        tensor_free(all[k]);
+}
+
 static void test_refusals(void)
 {
     struct tensor a = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(2, 3)), b = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(4, 5));
@@ -159,6 +180,7 @@ static void test_all(void)
         test_batches(floats[t]);
         test_addends(floats[t]);
         test_addbmm(floats[t]);
+        test_outer(floats[t]);
     }
 }
 

@@ -116,6 +116,56 @@ static void test_layer_norm(enum dtype dtype, enum layout layout, int64_t rows, 
         tensor_free(all[i]);
 }
 
+static void test_group_norm(enum dtype dtype, enum layout layout, int64_t images, int64_t channels, int64_t plane, int64_t groups)
+{
+    const int64_t wide = channels / groups, count = wide * plane;
+    struct tensor x = tensor_random(dtype, layout, &seed, SIZES(images, channels, plane)), y = tensor_new(dtype, layout, SIZES(images, channels, plane));
+    struct tensor dy = tensor_random(dtype, layout, &seed, SIZES(images, channels, plane)), dx = tensor_new(dtype, layout, SIZES(images, channels, plane));
+    struct tensor w = tensor_random(dtype, PLAIN, &seed, SIZES(channels)), b = tensor_random(dtype, PLAIN, &seed, SIZES(channels));
+    const enum dtype statistics = dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+    struct tensor mean = tensor_new(statistics, PLAIN, SIZES(images, groups)), rstd = tensor_new(statistics, PLAIN, SIZES(images, groups));
+    struct tensor dw = tensor_new(dtype, PLAIN, SIZES(channels)), db = tensor_new(dtype, PLAIN, SIZES(channels));
+    const bool wanted[] = {true, true, true};
+    aclBoolArray *const mask = aclCreateBoolArray(wanted, 3);
+    RUN(GroupNorm, x.handle, w.handle, b.handle, images, channels, plane, groups, 1e-5, y.handle, mean.handle, rstd.handle);
+    RUN(GroupNormBackward, dy.handle, x.handle, mean.handle, rstd.handle, w.handle, images, channels, plane, groups, mask, dx.handle,
+        dw.handle, db.handle);
+    double *const ew = calloc((size_t)channels, 8), *const eb = calloc((size_t)channels, 8);
+    const double tolerance = 4 * tensor_tolerance(dtype);
+    for (int64_t item = 0; item < images * groups; ++item) {
+        double m = 0, v = 0, s0 = 0, s1 = 0;
+        for (int64_t i = 0; i < count; ++i)
+            m += tensor_get(&x, item * count + i) / (double)count;
+        for (int64_t i = 0; i < count; ++i)
+            v += pow(tensor_get(&x, item * count + i) - m, 2) / (double)count;
+        const double s = 1 / sqrt(v + 1e-5);
+        for (int64_t i = 0; i < count; ++i) {
+            const int64_t c = item % groups * wide + i / plane;
+            const double h = (tensor_get(&x, item * count + i) - m) * s, g = tensor_get(&dy, item * count + i);
+            CHECK_NEAR(tensor_get(&y, item * count + i), h * tensor_get(&w, c) + tensor_get(&b, c), tolerance);
+            s0 += g * tensor_get(&w, c) / (double)count;
+            s1 += g * tensor_get(&w, c) * h / (double)count;
+            ew[c] += g * h;
+            eb[c] += g;
+        }
+        for (int64_t i = 0; i < count; ++i) {
+            const double h = (tensor_get(&x, item * count + i) - m) * s;
+            const double g = tensor_get(&dy, item * count + i) * tensor_get(&w, item % groups * wide + i / plane);
+            CHECK_NEAR(tensor_get(&dx, item * count + i), (g - s0 - h * s1) * s, tolerance * fmax(1, s));
+        }
+    }
+    for (int64_t i = 0; i < channels; ++i) {
+        CHECK_NEAR(tensor_get(&dw, i), ew[i], 4 * tolerance);
+        CHECK_NEAR(tensor_get(&db, i), eb[i], 4 * tolerance);
+    }
+    free(ew);
+    free(eb);
+    aclDestroyBoolArray(mask);
+    struct tensor *const all[] = {&x, &y, &dy, &dx, &w, &b, &mean, &rstd, &dw, &db};
+    for (int i = 0; i < 10; ++i)
+        tensor_free(all[i]);
+}
+
 static void test_all(void)
 {
     static const struct norm_case cases[] = {
@@ -127,6 +177,8 @@ static void test_all(void)
                 test_batch_norm(types[t], t == 1 ? DTYPE_F64 : DTYPE_F32, (enum layout)((i + (size_t)t) % LAYOUTS), &cases[i], training);
     for (int t = 0; t < 4; ++t)
         for (int layout = 0; layout < LAYOUTS; ++layout) {
+            test_group_norm(types[t], (enum layout)layout, 3, 12, 35, 4);
+            test_group_norm(types[t], (enum layout)layout, 2, 6, 1, 2);
             test_layer_norm(types[t], (enum layout)layout, 5, 129);
             test_layer_norm(types[t], (enum layout)layout, 40, 16);
             test_layer_norm(types[t], (enum layout)layout, 1, 1000);

@@ -130,6 +130,38 @@ static void test_adaptive(enum dtype dtype, int64_t h, int64_t w, int64_t oh, in
         tensor_free(all[i]);
 }
 
+static void test_adaptive_max(enum dtype dtype, int64_t h, int64_t w, int64_t oh, int64_t ow)
+{
+    struct tensor x = tensor_random(dtype, GAPS, &seed, SIZES(2, h, w)), y = tensor_new(dtype, PLAIN, SIZES(2, oh, ow));
+    struct tensor index = tensor_new(DTYPE_I64, PLAIN, SIZES(2, oh, ow)), dy = tensor_random(dtype, PLAIN, &seed, SIZES(2, oh, ow));
+    struct tensor dx = tensor_new(dtype, PLAIN, SIZES(2, h, w));
+    aclIntArray *const size = aclCreateIntArray((int64_t[]){oh, ow}, 2);
+    RUN(AdaptiveMaxPool2d, x.handle, size, y.handle, index.handle);
+    RUN(AdaptiveMaxPool2dBackward, dy.handle, x.handle, index.handle, dx.handle);
+    double *const expected = calloc((size_t)x.count, 8);
+    for (int64_t o = 0; o < y.count; ++o) {
+        const int64_t plane = o / (oh * ow), oy = o / ow % oh, ox = o % ow;
+        double best = -INFINITY;
+        int64_t where = -1;
+        for (int64_t i = oy * h / oh; i < ((oy + 1) * h + oh - 1) / oh; ++i)
+            for (int64_t j = ox * w / ow; j < ((ox + 1) * w + ow - 1) / ow; ++j)
+                if (tensor_get(&x, (plane * h + i) * w + j) > best) {
+                    best = tensor_get(&x, (plane * h + i) * w + j);
+                    where = i * w + j;
+                }
+        CHECK_NEAR(tensor_get(&y, o), best, 0);
+        CHECK_INT(tensor_get(&index, o), where);
+        expected[plane * h * w + where] += tensor_get(&dy, o);
+    }
+    for (int64_t i = 0; i < x.count; ++i)
+        CHECK_NEAR(tensor_get(&dx, i), expected[i], 2 * tensor_tolerance(dtype));
+    free(expected);
+    aclDestroyIntArray(size);
+    struct tensor *const all[] = {&x, &y, &index, &dy, &dx};
+    for (int i = 0; i < 5; ++i)
+        tensor_free(all[i]);
+}
+
 static const struct pool_case cases[] = {
     {3, 8, 8, 2, 2, 2, 2, 0, 0, 1, 1, false, true, 0},   {2, 32, 32, 2, 2, 2, 2, 0, 0, 1, 1, false, true, 0},
     {2, 9, 7, 2, 2, 2, 2, 0, 0, 1, 1, false, false, 0},  {2, 9, 7, 2, 2, 2, 2, 0, 0, 1, 1, true, false, 0},
@@ -150,6 +182,8 @@ static void test_all(void)
         }
     for (int t = 0; t < 4; ++t) {
         test_adaptive(types[t], 7, 9, 1, 1);
+        test_adaptive_max(types[t], 7, 9, 1, 1);
+        test_adaptive_max(types[t], 10, 7, 3, 4);
         test_adaptive(types[t], 10, 7, 3, 4);
         test_adaptive(types[t], 3, 3, 5, 2);
     }

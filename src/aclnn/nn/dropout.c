@@ -1,4 +1,4 @@
-/* DropoutGenMask(V2), DropoutDoMask, DropoutV3.
+/* DropoutGenMask(V2), DropoutDoMask, DropoutV3, MaskedScale.
  *
  * Masks: CANN's packed form (u8, one bit an element, align(count, 128) / 8 bytes), and, as an extension for frameworks whose
  * masks are bool tensors, one byte an element when the mask tensor's type is bool. `prob` is the probability of a zero. */
@@ -14,6 +14,7 @@ struct dropout {
     struct staging staging;
     struct dropout_mask mask;
     double probability;
+    double scale; /* of kept elements */
     int64_t count;
     enum accumulate type;
 };
@@ -41,8 +42,7 @@ static void dropout_blocks(void *argument, int64_t begin, int64_t end)
         if (!j->out)
             continue;
         const int64_t at = first * accumulate_bytes(d->type);
-        const double scale = 1 / (1 - d->probability);
-        (j->packed ? k->apply_bits : k->apply_bytes)[d->type](j->in + at, mask, scale, j->out + at, n);
+        (j->packed ? k->apply_bits : k->apply_bytes)[d->type](j->in + at, mask, d->scale, j->out + at, n);
     }
 }
 
@@ -137,6 +137,7 @@ static int set_mask(struct plan *plan, const struct view *mask, double probabili
             "%s: the mask is %s; it must be contiguous u8 of %lld bytes (packed bits), or bool with %lld elements", name,
             view_text(mask), (long long)packed_bytes(count), (long long)count);
     d->probability = probability;
+    d->scale = 1 / (1 - probability);
     d->count = count;
     return 0;
 }
@@ -231,3 +232,68 @@ aclnnStatus aclnnDropoutV3GetWorkspaceSize(const aclTensor *input, const aclTens
     return plan_finish(plan, d->staging.bytes, workspaceSize, executor);
 }
 ACLNN_PHASE_2(DropoutV3)
+
+/* --- MaskedScale: out = self * mask * scale, with a mask of any real type -------------------------------------------- */
+
+struct scale_job {
+    const char *in, *mask;
+    char *out;
+    double scale;
+    enum accumulate type;
+};
+
+static void scale_range(void *argument, int64_t begin, int64_t end)
+{
+    const struct scale_job *const j = argument;
+    if (j->type == ACCUMULATE_F64)
+        for (int64_t i = begin; i < end; ++i)
+            ((double *)(void *)j->out)[i] = ((const double *)(const void *)j->in)[i] * ((const double *)(const void *)j->mask)[i] * j->scale;
+    else
+        for (int64_t i = begin; i < end; ++i)
+            ((float *)(void *)j->out)[i] =
+                ((const float *)(const void *)j->in)[i] * ((const float *)(const void *)j->mask)[i] * (float)j->scale;
+}
+
+static int run_masked_scale(struct plan *plan)
+{
+    struct dropout *const d = PLAN_IMMEDIATE(plan, struct dropout);
+    const struct view *const mask = &plan->operands[MASK];
+    if (d->count == 0)
+        return 0;
+    if (mask->dtype == DTYPE_B8 && mask->contiguous) {
+        struct dropout_job j = {.d = d, .mask = (uint8_t *)mask->data};
+        j.in = stage_read(plan, &d->staging, SELF);
+        j.out = stage_target(plan, &d->staging, OUT);
+        parallel_for((d->count + DROPOUT_BLOCK - 1) / DROPOUT_BLOCK, 4 * DROPOUT_BLOCK, dropout_blocks, &j);
+    } else {
+        struct scale_job j = {.scale = d->scale, .type = d->type};
+        j.in = stage_read(plan, &d->staging, SELF);
+        j.mask = stage_read(plan, &d->staging, MASK);
+        j.out = stage_target(plan, &d->staging, OUT);
+        parallel_for(d->count, 1, scale_range, &j);
+    }
+    stage_write_back(plan, &d->staging, OUT);
+    return 0;
+}
+
+aclnnStatus aclnnMaskedScaleGetWorkspaceSize(const aclTensor *self, const aclTensor *mask, double scale, aclTensor *out,
+                                             uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    struct plan *plan;
+    struct view *in, *m;
+    TRY(plan_begin(OPERATOR_MaskedScale, run_masked_scale, workspaceSize, executor, &plan));
+    PLAN_TRY(plan, plan_input(plan, self, "self", &in));
+    PLAN_TRY(plan, plan_input(plan, mask, "mask", &m));
+    PLAN_TRY(plan, plan_output(plan, out, "out", NULL));
+    struct dropout *const d = PLAN_IMMEDIATE(plan, struct dropout);
+    stage_begin(&d->staging);
+    d->count = in->count;
+    d->scale = scale;
+    PLAN_TRY(plan, check_data(plan, d));
+    PLAN_REQUIRE(plan, view_same_sizes(in, m) && dtype_kind((enum dtype)m->dtype) != KIND_COMPLEX, ACLNN_ERROR_PARAM,
+                 "aclnnMaskedScale: mask %s must have the sizes of self %s and a real type", view_text(m), view_text(in));
+    if (!(m->dtype == DTYPE_B8 && m->contiguous))
+        stage_operand(plan, &d->staging, m, d->type);
+    return plan_finish(plan, d->staging.bytes, workspaceSize, executor);
+}
+ACLNN_PHASE_2(MaskedScale)

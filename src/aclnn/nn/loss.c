@@ -1,4 +1,5 @@
-/* Elementwise losses and their gradients: MseLoss, L1Loss, SmoothL1Loss, BinaryCrossEntropy(WithLogits), KlDiv.
+/* Elementwise losses and their gradients: MseLoss, L1Loss, SmoothL1Loss, SoftMarginLoss,
+ * BinaryCrossEntropy(WithLogits), KlDiv.
  *
  * Sums: fixed blocks of LOSS_BLOCK elements, each summed on its own, then added in order. */
 #include <math.h>
@@ -112,7 +113,7 @@ static int check_loss(struct plan *plan, const struct loss_request *q, struct lo
     struct view *const o = plan->operands;
     const char *const name = operator_name(q->operator_id);
     struct view common = {.dtype = o[SELF].dtype};
-    REQUIRE(q->reduction >= REDUCE_NONE && q->reduction <= (q->id >= LOSS_DIVERGENCE ? REDUCE_BATCH_MEAN : REDUCE_SUM),
+    REQUIRE(q->reduction >= REDUCE_NONE && q->reduction <= (q->id == LOSS_DIVERGENCE || q->id == LOSS_DIVERGENCE_LOG ? REDUCE_BATCH_MEAN : REDUCE_SUM),
             ACLNN_ERROR_PARAM, "%s: reduction is %lld; allowed are 0 (none), 1 (mean) and 2 (sum)", name, (long long)q->reduction);
     l->reduction = (enum reduction)q->reduction;
     REQUIRE(view_broadcast_sizes(&o[SELF], &o[TARGET], common.sizes, &common.ndim), ACLNN_ERROR_PARAM,
@@ -188,6 +189,7 @@ static int plan_loss(const struct loss_request *q, uint64_t *workspace_size, acl
     ACLNN_PHASE_2(NAME##Backward)
 PLAIN_LOSS(MseLoss, LOSS_SQUARE)
 PLAIN_LOSS(L1Loss, LOSS_ABSOLUTE)
+PLAIN_LOSS(SoftMarginLoss, LOSS_MARGIN)
 
 aclnnStatus aclnnSmoothL1LossGetWorkspaceSize(const aclTensor *self, const aclTensor *target, int64_t reduction, float beta,
                                               aclTensor *result, uint64_t *workspaceSize, aclOpExecutor **executor)

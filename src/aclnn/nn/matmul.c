@@ -132,7 +132,8 @@ struct request {
     const char *a_name, *b_name, *addend_name;
     const aclScalar *alpha, *beta;
     aclTensor *out;
-    int rank; /* that a and b must have; 0: any, as Matmul */
+    int rank;   /* that a and b must have; 0: any, as Matmul */
+    bool outer; /* of two vectors */
 };
 
 /* Puts a dimension of size 1 at `position`. */
@@ -290,6 +291,12 @@ static int plan_matmul(const struct request *q, uint64_t *workspace_size, aclOpE
     else
         PLAN_TRY(plan, plan_optional(plan, q->addend, ROLE_BOTH, "self", NULL));
     PLAN_TRY(plan, plan_output(plan, q->out, "out", NULL));
+    if (q->outer) {
+        PLAN_REQUIRE(plan, a->ndim == 1 && b->ndim == 1, ACLNN_ERROR_PARAM, "%s: %s %s and %s %s must have 1 dimension",
+                     operator_name(q->id), q->a_name, view_text(a), q->b_name, view_text(b));
+        insert_dim(a, 1);
+        insert_dim(b, 0);
+    }
     struct matmul *const m = PLAN_IMMEDIATE(plan, struct matmul);
     stage_begin(&m->staging);
     PLAN_TRY(plan, prepare(plan, q, m));
@@ -374,6 +381,27 @@ aclnnStatus aclnnInplaceAddmmGetWorkspaceSize(const aclTensor *selfRef, const ac
     return plan_matmul(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(InplaceAddmm)
+
+aclnnStatus aclnnAddrGetWorkspaceSize(const aclTensor *self, const aclTensor *vec1, const aclTensor *vec2,
+                                      const aclScalar *betaOptional, const aclScalar *alphaOptional, aclTensor *out,
+                                      uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    const struct request q = {.id = OPERATOR_Addr, .a = vec1, .b = vec2, .addend = self, .a_name = "vec1", .b_name = "vec2",
+                              .addend_name = "self", .alpha = alphaOptional, .beta = betaOptional, .out = out, .rank = 2, .outer = true};
+    return plan_matmul(&q, workspaceSize, executor);
+}
+ACLNN_PHASE_2(Addr)
+
+aclnnStatus aclnnInplaceAddrGetWorkspaceSize(aclTensor *selfRef, const aclTensor *vec1, const aclTensor *vec2,
+                                             const aclScalar *betaOptional, const aclScalar *alphaOptional, uint64_t *workspaceSize,
+                                             aclOpExecutor **executor)
+{
+    const struct request q = {.id = OPERATOR_InplaceAddr, .a = vec1, .b = vec2, .addend = selfRef, .a_name = "vec1",
+                              .b_name = "vec2", .addend_name = "selfRef", .alpha = alphaOptional, .beta = betaOptional,
+                              .out = selfRef, .rank = 2, .outer = true};
+    return plan_matmul(&q, workspaceSize, executor);
+}
+ACLNN_PHASE_2(InplaceAddr)
 
 aclnnStatus aclnnAddbmmGetWorkspaceSize(const aclTensor *self, const aclTensor *batch1, const aclTensor *batch2,
                                         const aclScalar *beta, const aclScalar *alpha, aclTensor *out, int8_t cubeMathType,

@@ -13,6 +13,7 @@
 struct pooling {
     struct staging staging;
     struct pool_shape shape;
+    bool adaptive;
     int64_t planes, positions; /* positions: workspace offset of int32 indices */
     enum accumulate type;
 };
@@ -133,8 +134,9 @@ static void max_planes(void *argument, int64_t begin, int64_t end)
     }
     for (int64_t i = begin; i < end; ++i) {
         char *const home = j->indices ? j->indices + i * j->index_step : NULL;
-        kernels->pool->real[p->type].max(j->in + i * in_plane(p) * bytes, &p->shape, j->out + i * count * bytes,
-                                         own ? positions : (int32_t *)(void *)home);
+        const struct pool_float_kernels *const k = &kernels->pool->real[p->type];
+        (p->adaptive ? k->adaptive_max : k->max)(j->in + i * in_plane(p) * bytes, &p->shape, j->out + i * count * bytes,
+                                                 own ? positions : (int32_t *)(void *)home);
         if (j->wide)
             kernels->pool->widen_index(positions, (int64_t *)(void *)home, count);
     }
@@ -238,6 +240,7 @@ static int take_indices(struct plan *plan, struct pooling *p, int operand, bool 
     return 0;
 }
 
+/* w: NULL for adaptive windows, here and below. */
 static int plan_max(enum operator_id id, const aclTensor *self, const struct windows *w, aclTensor *out, aclTensor *indices, bool mask,
                     uint64_t *workspace_size, aclOpExecutor **executor)
 {
@@ -250,7 +253,9 @@ static int plan_max(enum operator_id id, const aclTensor *self, const struct win
     struct pooling *const p = PLAN_IMMEDIATE(plan, struct pooling);
     stage_begin(&p->staging);
     PLAN_TRY(plan, set_planes(plan, in, o, p));
-    PLAN_TRY(plan, set_windows(plan, w, &p->shape));
+    p->adaptive = !w;
+    if (w)
+        PLAN_TRY(plan, set_windows(plan, w, &p->shape));
     PLAN_TRY(plan, take_indices(plan, p, INDICES, mask));
     stage_operand(plan, &p->staging, in, p->type);
     stage_operand(plan, &p->staging, o, p->type);
@@ -272,7 +277,8 @@ static int plan_max_backward(enum operator_id id, const aclTensor *const *inputs
     PLAN_TRY(plan, set_planes(plan, dx, dy, p));
     PLAN_REQUIRE(plan, view_same_sizes(self, dx), ACLNN_ERROR_PARAM, "%s: gradInput %s and self %s differ", name_of(plan),
                  view_text(dx), view_text(self));
-    PLAN_TRY(plan, set_windows(plan, w, &p->shape));
+    if (w)
+        PLAN_TRY(plan, set_windows(plan, w, &p->shape));
     PLAN_TRY(plan, take_indices(plan, p, B_INDICES, mask));
     stage_operand(plan, &p->staging, dy, p->type);
     stage_operand(plan, &p->staging, dx, p->type);
@@ -301,6 +307,22 @@ static int plan_max_backward(enum operator_id id, const aclTensor *const *inputs
     ACLNN_PHASE_2(NAME##Backward)
 MAX_POOL(MaxPool2dWithIndices, false)
 MAX_POOL(MaxPool2dWithMask, true)
+
+aclnnStatus aclnnAdaptiveMaxPool2dGetWorkspaceSize(const aclTensor *self, const aclIntArray *outputSize, aclTensor *outputOut,
+                                                   aclTensor *indicesOut, uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    return plan_max(OPERATOR_AdaptiveMaxPool2d, self, NULL, outputOut, indicesOut, false, workspaceSize, executor);
+}
+ACLNN_PHASE_2(AdaptiveMaxPool2d)
+
+aclnnStatus aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(const aclTensor *gradOutput, const aclTensor *self,
+                                                           const aclTensor *indices, aclTensor *gradInput, uint64_t *workspaceSize,
+                                                           aclOpExecutor **executor)
+{
+    const aclTensor *const inputs[] = {gradOutput, self, indices};
+    return plan_max_backward(OPERATOR_AdaptiveMaxPool2dBackward, inputs, NULL, gradInput, false, workspaceSize, executor);
+}
+ACLNN_PHASE_2(AdaptiveMaxPool2dBackward)
 
 /* --- average -------------------------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,240 @@
+/* GroupNorm and GroupNormBackward: an image's group of channels is one contiguous run and one item of work.
+ *
+ * The parameters' gradients add one pair of sums an image, in order. */
+#include <math.h>
+
+#include "aclnn/nn/staging.h"
+#include "aclnnop/all_operators.h"
+#include "kernels/kernels.h"
+#include "kernels/norm.h"
+
+enum { SELF, GAMMA, BETA, OUT, MEAN, RSTD };
+enum { GRAD_OUT, B_INPUT, B_MEAN, B_RSTD, B_GAMMA, GRAD_INPUT, GRAD_GAMMA, GRAD_BETA };
+
+struct group_norm {
+    struct staging staging;
+    int64_t images, channels, plane, groups, sums; /* sums: workspace offset of double[images][channels][2] */
+    double eps;
+    enum accumulate type;
+};
+
+struct group_job {
+    const struct group_norm *g;
+    const struct norm_float_kernels *k;
+    const char *input, *grad_out;
+    char *out;
+    const void *gamma, *beta;
+    void *mean, *rstd, *grad_gamma, *grad_beta;
+    double *sums;
+    int64_t bytes;
+};
+
+static double get(const void *values, enum accumulate type, int64_t i, double otherwise)
+{
+    if (!values)
+        return otherwise;
+    return type == ACCUMULATE_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
+}
+
+static void set(void *values, enum accumulate type, int64_t i, double value)
+{
+    if (!values)
+        return;
+    if (type == ACCUMULATE_F64)
+        ((double *)values)[i] = value;
+    else
+        ((float *)values)[i] = (float)value;
+}
+
+static void forward_groups(void *argument, int64_t begin, int64_t end)
+{
+    const struct group_job *const j = argument;
+    const struct group_norm *const g = j->g;
+    const int64_t wide = g->channels / g->groups, count = wide * g->plane;
+    for (int64_t item = begin; item < end; ++item) {
+        const char *const in = j->input + item * count * j->bytes;
+        const double mean = j->k->sum(in, count) / (double)count;
+        const double rstd = 1 / sqrt(j->k->square_sum(in, count, mean) / (double)count + g->eps);
+        set(j->mean, g->type, item, mean);
+        set(j->rstd, g->type, item, rstd);
+        for (int64_t c = 0; c < wide; ++c) {
+            const int64_t channel = item % g->groups * wide + c, at = c * g->plane * j->bytes;
+            const double scale = rstd * get(j->gamma, g->type, channel, 1);
+            j->k->affine(in + at, j->out + item * count * j->bytes + at, g->plane, scale,
+                         get(j->beta, g->type, channel, 0) - mean * scale);
+        }
+    }
+}
+
+static int run_forward(struct plan *plan)
+{
+    const struct group_norm *const g = PLAN_IMMEDIATE(plan, struct group_norm);
+    const struct staging *const s = &g->staging;
+    if (plan->operands[OUT].count == 0)
+        return 0;
+    struct group_job j = {.g = g, .k = &kernels->norm->real[g->type], .bytes = accumulate_bytes(g->type)};
+    j.input = stage_read(plan, s, SELF);
+    j.gamma = stage_read(plan, s, GAMMA);
+    j.beta = stage_read(plan, s, BETA);
+    j.out = stage_target(plan, s, OUT);
+    j.mean = stage_target(plan, s, MEAN);
+    j.rstd = stage_target(plan, s, RSTD);
+    parallel_for(g->images * g->groups, g->channels / g->groups * g->plane, forward_groups, &j);
+    for (int i = OUT; i <= RSTD; ++i)
+        stage_write_back(plan, s, i);
+    return 0;
+}
+
+/* dx = rstd (gamma dy - A / count - xhat B / count), A = sum gamma dy, B = sum gamma dy xhat over the group. */
+static void backward_groups(void *argument, int64_t begin, int64_t end)
+{
+    const struct group_job *const j = argument;
+    const struct group_norm *const g = j->g;
+    const int64_t wide = g->channels / g->groups, count = wide * g->plane;
+    for (int64_t item = begin; item < end; ++item) {
+        const double mean = get(j->mean, g->type, item, 0), rstd = get(j->rstd, g->type, item, 1);
+        double *const sums = j->sums + item * wide * 2;
+        double plain = 0, weighted = 0;
+        for (int64_t c = 0; c < wide; ++c) {
+            const int64_t at = (item * count + c * g->plane) * j->bytes;
+            const double gamma = get(j->gamma, g->type, item % g->groups * wide + c, 1);
+            sums[2 * c] = sums[2 * c + 1] = 0;
+            j->k->gradient_sums(j->grad_out + at, j->input + at, g->plane, mean, sums + 2 * c);
+            sums[2 * c + 1] *= rstd;
+            plain += gamma * sums[2 * c];
+            weighted += gamma * sums[2 * c + 1];
+        }
+        const double slope = -rstd * rstd * weighted / (double)count, constant = -rstd * plain / (double)count - slope * mean;
+        for (int64_t c = 0; j->out && c < wide; ++c) {
+            const int64_t at = (item * count + c * g->plane) * j->bytes;
+            const double gamma = get(j->gamma, g->type, item % g->groups * wide + c, 1);
+            j->k->gradient(j->grad_out + at, j->input + at, j->out + at, g->plane, gamma * rstd, slope, constant);
+        }
+    }
+}
+
+static int run_backward(struct plan *plan)
+{
+    const struct group_norm *const g = PLAN_IMMEDIATE(plan, struct group_norm);
+    const struct staging *const s = &g->staging;
+    struct group_job j = {.g = g, .k = &kernels->norm->real[g->type], .bytes = accumulate_bytes(g->type)};
+    j.grad_out = stage_read(plan, s, GRAD_OUT);
+    j.input = stage_read(plan, s, B_INPUT);
+    j.mean = (void *)(uintptr_t)stage_read(plan, s, B_MEAN);
+    j.rstd = (void *)(uintptr_t)stage_read(plan, s, B_RSTD);
+    j.gamma = stage_read(plan, s, B_GAMMA);
+    j.out = stage_target(plan, s, GRAD_INPUT);
+    j.grad_gamma = stage_target(plan, s, GRAD_GAMMA);
+    j.grad_beta = stage_target(plan, s, GRAD_BETA);
+    j.sums = stage_room(plan, g->sums);
+    if (g->plane > 0)
+        parallel_for(g->images * g->groups, g->channels / g->groups * g->plane, backward_groups, &j);
+    for (int64_t c = 0; c < g->channels && (j.grad_gamma || j.grad_beta); ++c) {
+        double plain = 0, weighted = 0;
+        for (int64_t n = 0; n < g->images && g->plane > 0; ++n) {
+            plain += j.sums[(n * g->channels + c) * 2];
+            weighted += j.sums[(n * g->channels + c) * 2 + 1];
+        }
+        set(j.grad_gamma, g->type, c, weighted);
+        set(j.grad_beta, g->type, c, plain);
+    }
+    for (int i = GRAD_INPUT; i <= GRAD_BETA; ++i)
+        stage_write_back(plan, s, i);
+    return 0;
+}
+
+static int set_shape(const struct view *input, const int64_t *sizes, const char *name, struct group_norm *g)
+{
+    REQUIRE(dtype_is_floating((enum dtype)input->dtype), ACLNN_ERROR_PARAM, "%s: the input is %s; allowed are f64, f32, f16, bf16",
+            name, view_text(input));
+    g->images = sizes[0];
+    g->channels = sizes[1];
+    g->plane = sizes[2];
+    g->groups = sizes[3];
+    REQUIRE(g->groups > 0 && g->channels % g->groups == 0, ACLNN_ERROR_PARAM, "%s: %lld channels can't be cut into %lld groups", name,
+            (long long)g->channels, (long long)g->groups);
+    REQUIRE(g->images * g->channels * g->plane == input->count, ACLNN_ERROR_PARAM,
+            "%s: N %lld, C %lld and HxW %lld don't give the elements of %s", name, (long long)g->images, (long long)g->channels,
+            (long long)g->plane, view_text(input));
+    g->type = accumulate_of((enum dtype)input->dtype);
+    return 0;
+}
+
+/* Checks the number of elements of operand i and stages it. */
+static int take(struct plan *plan, struct group_norm *g, int i, int64_t count, const char *parameter)
+{
+    const struct view *const v = &plan->operands[i];
+    if (v->dtype == DTYPE_NONE)
+        return 0;
+    REQUIRE(v->count == count && dtype_is_floating((enum dtype)v->dtype), ACLNN_ERROR_PARAM,
+            "%s: %s is %s; it must hold %lld floating values", operator_name((enum operator_id)plan->operator_id), parameter,
+            view_text(v), (long long)count);
+    stage_operand(plan, &g->staging, v, g->type);
+    return 0;
+}
+
+aclnnStatus aclnnGroupNormGetWorkspaceSize(const aclTensor *self, const aclTensor *gamma, const aclTensor *beta, int64_t N, int64_t C,
+                                           int64_t HxW, int64_t group, double eps, aclTensor *out, aclTensor *meanOut,
+                                           aclTensor *rstdOut, uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    struct plan *plan;
+    struct view *in;
+    TRY(plan_begin(OPERATOR_GroupNorm, run_forward, workspaceSize, executor, &plan));
+    PLAN_TRY(plan, plan_input(plan, self, "self", &in));
+    PLAN_TRY(plan, plan_optional(plan, gamma, ROLE_INPUT, "gamma", NULL));
+    PLAN_TRY(plan, plan_optional(plan, beta, ROLE_INPUT, "beta", NULL));
+    PLAN_TRY(plan, plan_output(plan, out, "out", NULL));
+    PLAN_TRY(plan, plan_optional(plan, meanOut, ROLE_OUTPUT, "meanOut", NULL));
+    PLAN_TRY(plan, plan_optional(plan, rstdOut, ROLE_OUTPUT, "rstdOut", NULL));
+    struct group_norm *const g = PLAN_IMMEDIATE(plan, struct group_norm);
+    stage_begin(&g->staging);
+    g->eps = eps;
+    PLAN_TRY(plan, set_shape(in, (const int64_t[]){N, C, HxW, group}, "aclnnGroupNorm", g));
+    PLAN_TRY(plan, take(plan, g, SELF, in->count, "self"));
+    PLAN_TRY(plan, take(plan, g, GAMMA, C, "gamma"));
+    PLAN_TRY(plan, take(plan, g, BETA, C, "beta"));
+    PLAN_TRY(plan, take(plan, g, OUT, in->count, "out"));
+    PLAN_TRY(plan, take(plan, g, MEAN, N * group, "meanOut"));
+    PLAN_TRY(plan, take(plan, g, RSTD, N * group, "rstdOut"));
+    return plan_finish(plan, g->staging.bytes, workspaceSize, executor);
+}
+ACLNN_PHASE_2(GroupNorm)
+
+aclnnStatus aclnnGroupNormBackwardGetWorkspaceSize(const aclTensor *gradOut, const aclTensor *input, const aclTensor *mean,
+                                                   const aclTensor *rstd, const aclTensor *gamma, int64_t N, int64_t C, int64_t HxW,
+                                                   int64_t group, const aclBoolArray *outputMask, aclTensor *gradInput,
+                                                   aclTensor *gradGammaOut, aclTensor *gradBetaOut, uint64_t *workspaceSize,
+                                                   aclOpExecutor **executor)
+{
+    static const char *const names[] = {"gradInput", "gradGammaOut", "gradBetaOut"};
+    struct plan *plan;
+    struct view *in;
+    TRY(plan_begin(OPERATOR_GroupNormBackward, run_backward, workspaceSize, executor, &plan));
+    PLAN_REQUIRE(plan, outputMask && outputMask->count == 3, ACLNN_ERROR_PARAM,
+                 "aclnnGroupNormBackward: outputMask must hold 3 values (gradInput, gradGamma, gradBeta)");
+    PLAN_TRY(plan, plan_input(plan, gradOut, "gradOut", NULL));
+    PLAN_TRY(plan, plan_input(plan, input, "input", &in));
+    PLAN_TRY(plan, plan_input(plan, mean, "mean", NULL));
+    PLAN_TRY(plan, plan_input(plan, rstd, "rstd", NULL));
+    PLAN_TRY(plan, plan_optional(plan, gamma, ROLE_INPUT, "gamma", NULL));
+    aclTensor *const outputs[] = {gradInput, gradGammaOut, gradBetaOut};
+    for (int i = 0; i < 3; ++i) {
+        PLAN_REQUIRE(plan, !outputMask->values[i] || outputs[i], ACLNN_ERROR_NULLPTR,
+                     "aclnnGroupNormBackward: %s is null, but outputMask asks for it", names[i]);
+        PLAN_TRY(plan, plan_optional(plan, outputMask->values[i] ? outputs[i] : NULL, ROLE_OUTPUT, names[i], NULL));
+    }
+    struct group_norm *const g = PLAN_IMMEDIATE(plan, struct group_norm);
+    stage_begin(&g->staging);
+    PLAN_TRY(plan, set_shape(in, (const int64_t[]){N, C, HxW, group}, "aclnnGroupNormBackward", g));
+    PLAN_TRY(plan, take(plan, g, GRAD_OUT, in->count, "gradOut"));
+    PLAN_TRY(plan, take(plan, g, B_INPUT, in->count, "input"));
+    PLAN_TRY(plan, take(plan, g, B_MEAN, N * group, "mean"));
+    PLAN_TRY(plan, take(plan, g, B_RSTD, N * group, "rstd"));
+    PLAN_TRY(plan, take(plan, g, B_GAMMA, C, "gamma"));
+    PLAN_TRY(plan, take(plan, g, GRAD_INPUT, in->count, names[0]));
+    PLAN_TRY(plan, take(plan, g, GRAD_GAMMA, C, names[1]));
+    PLAN_TRY(plan, take(plan, g, GRAD_BETA, C, names[2]));
+    g->sums = stage_reserve(&g->staging, (uint64_t)(2 * N * C) * sizeof(double));
+    return plan_finish(plan, g->staging.bytes, workspaceSize, executor);
+}
+ACLNN_PHASE_2(GroupNormBackward)
