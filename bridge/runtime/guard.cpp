@@ -48,6 +48,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     const aclrtStream handle = stream_handle(stream);
     if (!*event) {
       const uint32_t flags = flag == c10::EventFlag::PYTORCH_DEFAULT ? kEventSync : kEventSync | kEventTiming;
+      use_device(resolve_index(stream.device_index())); // autograd's threads have told CANN of no device yet
       check_status(cann.aclrtCreateEventWithFlag(event, flags), "aclrtCreateEventWithFlag");
     }
     check_status(cann.aclrtRecordEvent(*event, handle), "aclrtRecordEvent");
