@@ -170,26 +170,26 @@ private:
   c10::DeviceIndex previous_ = -1;
 };
 
-inline c10::DeviceIndex npu_index(const at::Tensor &tensor) {
+inline c10::DeviceIndex index_on_npu(const at::Tensor &tensor) {
   return tensor.defined() && tensor.device().type() == kDevice ? tensor.device().index() : c10::DeviceIndex(-1);
 }
-inline c10::DeviceIndex npu_index(const std::optional<at::Tensor> &tensor) {
-  return tensor ? npu_index(*tensor) : c10::DeviceIndex(-1);
+inline c10::DeviceIndex index_on_npu(const std::optional<at::Tensor> &tensor) {
+  return tensor ? index_on_npu(*tensor) : c10::DeviceIndex(-1);
 }
-inline c10::DeviceIndex npu_index(at::TensorList list) {
+inline c10::DeviceIndex index_on_npu(at::TensorList list) {
   for (const at::Tensor &tensor : list)
-    if (npu_index(tensor) >= 0)
-      return npu_index(tensor);
+    if (index_on_npu(tensor) >= 0)
+      return index_on_npu(tensor);
   return -1;
 }
-inline c10::DeviceIndex npu_index(const at::ITensorListRef &list) {
+inline c10::DeviceIndex index_on_npu(const at::ITensorListRef &list) {
   for (const at::Tensor &tensor : list)
-    if (npu_index(tensor) >= 0)
-      return npu_index(tensor);
+    if (index_on_npu(tensor) >= 0)
+      return index_on_npu(tensor);
   return -1;
 }
 template <typename First, typename... Rest> c10::DeviceIndex device_index_of(const First &first, const Rest &...rest) {
-  const c10::DeviceIndex index = npu_index(first);
+  const c10::DeviceIndex index = index_on_npu(first);
   if constexpr (sizeof...(rest) == 0)
     return index;
   else

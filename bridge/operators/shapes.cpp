@@ -204,7 +204,7 @@ bool uniform_lists(std::initializer_list<at::TensorList> lists) {
   if (first.empty())
     return false;
   const c10::ScalarType type = first[0].scalar_type();
-  const c10::DeviceIndex device = npu_index(first[0]);
+  const c10::DeviceIndex device = index_on_npu(first[0]);
   if (device < 0 || !c10::isFloatingType(type))
     return false;
   for (const at::TensorList list : lists) {
