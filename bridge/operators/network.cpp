@@ -93,21 +93,23 @@ std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor &input, double p, st
   const OnDevice guard(device_index_of(input));
   TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
   at::Tensor out = like(input), mask = like(input, at::kBool);
-  if (!train.value_or(true) || input.numel() == 0) {
+  if (!train.value_or(true) || input.numel() == 0 || p == 0) {
     check(npu_fill_scalar(Plain(mask), ScalarOperand(at::Scalar(true)), stream()));
     check(npu_copy(Plain(out), Plain(input), stream()));
     return {out, mask};
   }
   const auto [seed, offset] = random_state(std::nullopt, input.numel());
-  check(npu_bernoulli_scalar(Plain(mask), ScalarOperand(at::Scalar(1 - p)), seed, offset, stream()));
-  check(npu_masked_scale(argument(input), Plain(mask), p == 1 ? 0.0 : 1 / (1 - p), Plain(out), stream()));
+  check(npu_dropout(Plain(input), p, seed, offset, Plain(out), Plain(mask), stream()));
   return {out, mask};
 }
 
 at::Tensor dropout_backward(const at::Tensor &grad, const at::Tensor &mask, double scale) {
   const OnDevice guard(device_index_of(grad));
   const at::Tensor out = like(grad);
-  check(npu_masked_scale(argument(grad), argument(mask), scale, Plain(out), stream()));
+  if (scale == 0) // p was 1
+    check(npu_zero(Plain(out), stream()));
+  else
+    check(npu_dropout_apply(argument(grad), argument(mask), 1 - 1 / scale, Plain(out), stream()));
   return out;
 }
 
@@ -129,7 +131,7 @@ void register_network(torch::Library &m) {
   }
   if (available("batch_norm_backward"))
     m.impl("native_batch_norm_backward", TORCH_FN(batch_norm_backward));
-  if (available("bernoulli_scalar") && available("masked_scale")) {
+  if (available("dropout") && available("dropout_apply")) {
     m.impl("native_dropout", TORCH_FN(dropout));
     m.impl("native_dropout_backward", TORCH_FN(dropout_backward));
   }

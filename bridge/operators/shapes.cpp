@@ -61,6 +61,18 @@ at::Tensor index_select_result(const at::Tensor &self, int64_t dim, const at::Te
   return empty(sizes, self.scalar_type());
 }
 
+std::vector<at::Tensor> joined(const at::ITensorListRef &tensors) {
+  const c10::ScalarType type = at::native::result_type(tensors);
+  std::vector<at::Tensor> list;
+  list.reserve(tensors.size());
+  for (const at::Tensor &tensor : tensors)
+    if (tensor.dim() != 1 || tensor.size(0) != 0)
+      list.push_back(tensor.scalar_type() == type ? tensor : tensor.to(type));
+  if (list.empty())
+    list.push_back(tensors.front());
+  return list;
+}
+
 at::Tensor embedding_result(const at::Tensor &weight, const at::Tensor &indices) {
   TORCH_CHECK(weight.dim() == 2, "'weight' must be 2-D");
   TORCH_CHECK(indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt, "Expected tensor for argument #1 'indices' to have one of "

@@ -40,6 +40,8 @@ inline int64_t correction_of(const std::optional<c10::Scalar> &correction) { ret
 
 /* Results of indexing, padding, pooling, normalisation. */
 at::Tensor index_select_result(const at::Tensor &self, int64_t dim, const at::Tensor &index);
+/* What cat joins: without the empty vectors that torch lets pass for any shape, in the common dtype. */
+std::vector<at::Tensor> joined(const at::ITensorListRef &tensors);
 at::Tensor embedding_result(const at::Tensor &weight, const at::Tensor &indices);
 at::Tensor padded(const at::Tensor &self, at::IntArrayRef pad);
 at::Tensor adaptive_result(const at::Tensor &self, at::IntArrayRef output_size);
