@@ -1,6 +1,11 @@
 /* Conversions off the hot path, and errors of the plug-in. See operand.h. */
 #include "bridge/operators/operand.h"
 
+#include <exception>
+#include <utility>
+
+#include "bridge/operators/registry.h"
+
 namespace npu {
 
 int32_t acl_dtype(c10::ScalarType type) {
@@ -28,7 +33,15 @@ int32_t acl_dtype(c10::ScalarType type) {
   }
 }
 
+static thread_local std::exception_ptr kept_exception;
+
+void keep_exception() noexcept { kept_exception = std::current_exception(); }
+
 void raise(int code) {
+  if (kept_exception) {
+    npu_failure_text();
+    std::rethrow_exception(std::exchange(kept_exception, nullptr));
+  }
   const char *const name = npu_failed_operator();
   const char *const text = npu_failure_text();
   TORCH_CHECK(text == nullptr, name, ": ", text, ", error code is ", code);

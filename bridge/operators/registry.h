@@ -19,6 +19,9 @@ private:
   friend void register_operators();
 };
 
+/* Keeps the exception being handled for raise() (operand.h), which the failing call ends in. */
+void keep_exception() noexcept;
+
 /* Does the loaded CANN serve npu_<function>? */
 bool available(const char *function);
 
