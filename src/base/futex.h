@@ -6,6 +6,7 @@
 #define BASE_FUTEX_H
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,17 +44,19 @@ static inline void futex_wake(_Atomic uint32_t *word, int sleepers)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, sleepers, NULL, NULL, 0);
 }
 
-/* True as soon as *word != seen; false when SPIN_NANOSECONDS passed. */
+/* True as soon as *word != seen; false when SPIN_NANOSECONDS passed. Offers the core to others every microsecond or two: the
+ * application's threads mustn't wait for one that only waits. */
 static inline bool spin_until_changed(_Atomic uint32_t *word, uint32_t seen)
 {
     const int64_t start = clock_nanoseconds();
-    do
+    do {
         for (int i = 0; i < 64; ++i) {
             if (atomic_load_explicit(word, memory_order_acquire) != seen)
                 return true;
             cpu_relax();
         }
-    while (clock_nanoseconds() - start < SPIN_NANOSECONDS);
+        sched_yield();
+    } while (clock_nanoseconds() - start < SPIN_NANOSECONDS);
     return false;
 }
 
