@@ -291,7 +291,7 @@ static bool correlate(const struct winograd_shape *s, const float *image, const 
 {
     const struct tiling t = tiling_of(s);
     float *const bordered = scratch, *const pair = bordered + t.height * t.width * t.channels;
-    float *const v = pair + t.height * t.width * t.rows, *const m = v + 16 * t.strip_tiles * t.channels;
+    float *const v = pair + t.height * t.width * t.rows, *const m = v + 16 * plane_of(t.strip_tiles * t.channels);
     if (!moderate(image, s->channels * s->height * s->width))
         return false;
     turn_image(image, s->channels, s->height, s->width, s->pad_height, s->pad_width, &t, t.channels, bordered);
@@ -326,7 +326,7 @@ static bool gradient(const struct winograd_shape *s, const float *image, const f
     const int64_t result = s->out_height * s->out_width, channels = panels * PANEL;
     const int64_t used = s->rows - first * PANEL < channels ? s->rows - first * PANEL : channels;
     float *const bordered = scratch, *const results = bordered + t.height * t.width * t.channels;
-    float *const v = results + t.height * t.width * t.rows, *const y = v + 16 * t.strip_tiles * t.channels;
+    float *const v = results + t.height * t.width * t.rows, *const y = v + 16 * plane_of(t.strip_tiles * t.channels);
     small += first * PANEL * result;
     if (!moderate(image, s->channels * s->height * s->width) || !moderate(small, used * result))
         return false;

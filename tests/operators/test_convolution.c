@@ -132,6 +132,11 @@ static const struct problem problems[] = {
     {2, 2, 16, 16, 1, {6, 6}, {3, 3}, {1, 1}, {2, 2}, {1, 1}, {0}, 0},
     {2, 2, 16, 16, 1, {1, 1}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0}, 0},
     {2, 5, 3, 64, 1, {32, 32}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0}, 0},
+    {2, 4, 32, 32, 1, {8, 8}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0}, 0}, /* from here: sizes for which Winograd is chosen */
+    {2, 5, 48, 64, 1, {9, 16}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0}, 0},
+    {2, 4, 64, 64, 2, {10, 12}, {3, 3}, {1, 1}, {0, 2}, {1, 1}, {0}, 0},
+    {2, 9, 16, 32, 1, {8, 24}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0}, 0},
+    {2, 4, 32, 32, 1, {8, 8}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1},
     {2, 2, 6, 9, 3, {9, 7}, {3, 2}, {2, 1}, {1, 0}, {1, 2}, {0}, 0},
     {2, 2, 8, 8, 8, {10, 10}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0}, 0},
     {2, 3, 5, 7, 1, {11, 13}, {5, 3}, {3, 2}, {2, 1}, {1, 1}, {0}, 0},
@@ -158,15 +163,15 @@ static void test_all(void)
 /* A NaN or an infinity in one image stays in its neighbourhood and its image. */
 static void test_not_finite(double value)
 {
-    struct tensor x = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(2, 16, 8, 8)), w = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(16, 16, 3, 3));
-    struct tensor y = tensor_new(DTYPE_F32, PLAIN, SIZES(2, 16, 8, 8));
-    tensor_set(&x, 16 * 64 + 3 * 64 + 4 * 8 + 4, value);
+    struct tensor x = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(4, 32, 8, 8)), w = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(32, 32, 3, 3));
+    struct tensor y = tensor_new(DTYPE_F32, PLAIN, SIZES(4, 32, 8, 8));
+    tensor_set(&x, 3 * 32 * 64 + 3 * 64 + 4 * 8 + 4, value);
     const int64_t one[] = {1, 1};
     aclIntArray *const ones = aclCreateIntArray(one, 2);
     RUN(Convolution, x.handle, w.handle, NULL, ones, ones, ones, false, NULL, 1, y.handle, 0);
     for (int64_t i = 0; i < y.count; ++i) {
         const int64_t row = i / 8 % 8, column = i % 8;
-        const int near = i >= 16 * 64 && row >= 3 && row <= 5 && column >= 3 && column <= 5;
+        const int near = i >= 3 * 32 * 64 && row >= 3 && row <= 5 && column >= 3 && column <= 5;
         CHECK(isfinite(tensor_get(&y, i)) == !near, "element %lld is %g", (long long)i, tensor_get(&y, i));
         if (isinf(value) && near)
             CHECK(isinf(tensor_get(&y, i)), "element %lld is %g", (long long)i, tensor_get(&y, i));

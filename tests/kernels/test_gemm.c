@@ -1,0 +1,70 @@
+/* Matrix product kernels of every ISA: values against sums in double, and the same bits however the result is cut into tiles. */
+#include "base/half.h"
+#include "check.h"
+#include "kernels/gemm.h"
+#include "kernels/kernels.h"
+
+static uint64_t seed = 1;
+
+static void run_cut(const struct gemm_kernels *k, const struct gemm_problem *p, int64_t rows, int64_t columns, void *scratch)
+{
+    for (int64_t i = 0; i < p->rows; i += rows)
+        for (int64_t j = 0; j < p->columns; j += columns) {
+            const struct gemm_tile tile = {i, p->rows - i < rows ? p->rows - i : rows, j, p->columns - j < columns ? p->columns - j : columns};
+            k->tile[DTYPE_F32](p, &tile, scratch);
+        }
+}
+
+/* dtype: of a and b; sums are f32. */
+static void test_shape(const struct gemm_kernels *k, enum dtype dtype, int64_t m, int64_t n, int64_t depth)
+{
+    const size_t bytes = dtype_bytes(dtype);
+    void *const a = malloc((size_t)(m * depth) * bytes + 1), *const b = malloc((size_t)(depth * n) * bytes + 1);
+    double *const wide_a = malloc((size_t)(m * depth + 1) * 8), *const wide_b = malloc((size_t)(depth * n + 1) * 8);
+    for (int side = 0; side < 2; ++side)
+        for (int64_t i = 0; i < (side ? depth * n : m * depth); ++i) {
+            const float value = (float)check_random_real(&seed);
+            double *const wide = side ? wide_b : wide_a;
+            if (dtype == DTYPE_F32) {
+                ((float *)(side ? b : a))[i] = value;
+                wide[i] = value;
+            } else {
+                const uint16_t half = dtype == DTYPE_F16 ? half_f16_from_f32(value) : half_bf16_from_f32(value);
+                ((uint16_t *)(side ? b : a))[i] = half;
+                wide[i] = dtype == DTYPE_F16 ? half_f16_to_f32(half) : half_bf16_to_f32(half);
+            }
+        }
+    float *const whole = malloc((size_t)(m * n) * 4), *const cut = malloc((size_t)(m * n) * 4), addend[1] = {0.25f};
+    void *const scratch = aligned_alloc(64, (k->scratch_bytes + 63) / 64 * 64);
+    struct gemm_problem p = {.rows = m, .columns = n, .depth = depth, .a = {a, depth, 1, (uint8_t)dtype}, .b = {b, n, 1, (uint8_t)dtype},
+                             .addend = {addend, 0, 0, DTYPE_F32}, .alpha = 1.5, .beta = 2, .out = whole, .out_row_stride = n,
+                             .out_column_stride = 1, .out_dtype = DTYPE_F32};
+    run_cut(k, &p, k->tile_rows, k->tile_columns, scratch);
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+            double sum = 0;
+            for (int64_t q = 0; q < depth; ++q)
+                sum += wide_a[i * depth + q] * wide_b[q * n + j];
+            CHECK_NEAR(whole[i * n + j], 1.5 * sum + 0.5, 4e-6 * (1 + (double)depth / 64));
+        }
+    p.out = cut;
+    run_cut(k, &p, 5, k->column_unit, scratch);
+    CHECK(memcmp(whole, cut, (size_t)(m * n) * 4) == 0, "%lld x %lld x %lld differs by its tiles", (long long)m, (long long)n, (long long)depth);
+    p.aside = true;
+    run_cut(k, &p, k->tile_rows, k->tile_columns, scratch);
+    CHECK(memcmp(whole, cut, (size_t)(m * n) * 4) == 0, "%lld x %lld x %lld differs when summed aside", (long long)m, (long long)n, (long long)depth);
+    void *const all[] = {a, b, wide_a, wide_b, whole, cut, scratch};
+    for (int i = 0; i < 7; ++i)
+        free(all[i]);
+}
+
+int main(void)
+{
+    static const int64_t shapes[][3] = {{1, 1, 1}, {6, 16, 255}, {14, 32, 256}, {15, 33, 257}, {141, 70, 600}, {29, 300, 3}, {3, 31, 0}};
+    static const enum dtype types[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16};
+    for (int isa = 0; kernel_set_at(isa); ++isa)
+        for (size_t s = 0; kernel_set_runnable(kernel_set_at(isa)->isa) && s < sizeof shapes / sizeof shapes[0]; ++s)
+            for (int t = 0; t < 3; ++t)
+                test_shape(kernel_set_at(isa)->gemm, types[t], shapes[s][0], shapes[s][1], shapes[s][2]);
+    return check_result();
+}
