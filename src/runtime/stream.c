@@ -167,13 +167,14 @@ static void sleep_until_work(struct stream *s)
     const int64_t budget = spin_budget_ns();
     if (budget > 0) {
         const int64_t end = now_ns() + budget;
-        do
+        do {
             for (int i = 0; i < 64; ++i) {
                 if (has_work(s))
                     return;
                 pause_briefly();
             }
-        while (now_ns() < end);
+            sched_yield(); /* who needs the core more gets it */
+        } while (now_ns() < end);
     }
     atomic_store(&s->sleeping, 1);
     atomic_thread_fence(memory_order_seq_cst);
@@ -289,9 +290,11 @@ static bool reached(struct stream *s, uint64_t position)
 static bool wait_until_reached(struct stream *s, uint64_t position, int64_t deadline_ns)
 {
     const int64_t spin_end = now_ns() + spin_budget_ns();
-    while (!reached(s, position) && now_ns() < spin_end)
+    while (!reached(s, position) && now_ns() < spin_end) {
         for (int i = 0; i < 64 && !reached(s, position); ++i)
             pause_briefly();
+        sched_yield(); /* the stream's thread may be waiting for this core */
+    }
     while (!reached(s, position)) {
         const struct timespec moment = {0, 2000000}; /* a lost wake-up would cost this much, never a hang */
         if (deadline_ns >= 0 && now_ns() > deadline_ns)
