@@ -98,7 +98,9 @@ CONVERT(f32_to_bf16, uint16_t, float, half_bf16_from_f32(x))
             for (size_t column = 0; column < columns; ++column)                                    \
                 out[(int64_t)row * out_stride + (int64_t)column] = in[(int64_t)column * in_stride + (int64_t)row]; \
     }
-typedef struct { uint64_t low, high; } sixteen_bytes;
+typedef struct {
+    uint64_t low, high;
+} sixteen_bytes;
 MOVES(8, uint8_t)
 MOVES(16, uint16_t)
 MOVES(32, uint32_t)
@@ -128,20 +130,22 @@ HAS_ZERO(u8)
 #define MOVE_ENTRIES(name) {name##_8, name##_16, name##_32, name##_64, name##_128}
 
 const struct cast_kernels KERNEL_TABLE(cast_kernels) = {
-    .convert = {
-        ENTRIES_FROM(f64, F64) ENTRIES_FROM(f32, F32) ENTRIES_FROM(i64, I64) ENTRIES_FROM(i32, I32) ENTRIES_FROM(i16, I16)
-        ENTRIES_FROM(i8, I8) ENTRIES_FROM(u8, U8) ENTRIES_FROM(b8, B8) ENTRIES_FROM(c64, C64) ENTRIES_FROM(c128, C128)
+    .convert = {ENTRIES_FROM(f64, F64) ENTRIES_FROM(f32, F32) ENTRIES_FROM(i64, I64) ENTRIES_FROM(i32, I32) ENTRIES_FROM(i16, I16)
+                    ENTRIES_FROM(i8, I8) ENTRIES_FROM(u8, U8) ENTRIES_FROM(b8, B8) ENTRIES_FROM(c64, C64) ENTRIES_FROM(c128, C128)
 #define ENTRIES_TO_COMPLEX(from, FROM) ENTRY_REAL(c64, C64, from, FROM) ENTRY_REAL(c128, C128, from, FROM)
-        ENTRIES_TO_COMPLEX(f64, F64) ENTRIES_TO_COMPLEX(f32, F32) ENTRIES_TO_COMPLEX(i64, I64) ENTRIES_TO_COMPLEX(i32, I32)
-        ENTRIES_TO_COMPLEX(i16, I16) ENTRIES_TO_COMPLEX(i8, I8) ENTRIES_TO_COMPLEX(u8, U8) ENTRIES_TO_COMPLEX(b8, B8)
-        ENTRY_REAL(c64, C64, c128, C128) ENTRY_REAL(c128, C128, c64, C64)
-        ENTRY_REAL(f32, F32, f16, F16) ENTRY_REAL(f32, F32, bf16, BF16) ENTRY_REAL(f16, F16, f32, F32)
-        ENTRY_REAL(bf16, BF16, f32, F32)
-    },
+                        ENTRIES_TO_COMPLEX(f64, F64) ENTRIES_TO_COMPLEX(f32, F32) ENTRIES_TO_COMPLEX(i64, I64)
+                            ENTRIES_TO_COMPLEX(i32, I32) ENTRIES_TO_COMPLEX(i16, I16) ENTRIES_TO_COMPLEX(i8, I8)
+                                ENTRIES_TO_COMPLEX(u8, U8) ENTRIES_TO_COMPLEX(b8, B8) ENTRY_REAL(c64, C64, c128, C128)
+                                    ENTRY_REAL(c128, C128, c64, C64) ENTRY_REAL(f32, F32, f16, F16)
+                                        ENTRY_REAL(f32, F32, bf16, BF16) ENTRY_REAL(f16, F16, f32, F32)
+                                            ENTRY_REAL(bf16, BF16, f32, F32)},
     .gather = MOVE_ENTRIES(gather),
     .scatter = MOVE_ENTRIES(scatter),
     .fill = MOVE_ENTRIES(fill),
     .transpose = MOVE_ENTRIES(transpose),
-    .has_zero = {[DTYPE_I64] = has_zero_i64, [DTYPE_I32] = has_zero_i32, [DTYPE_I16] = has_zero_i16,
-                 [DTYPE_I8] = has_zero_i8, [DTYPE_U8] = has_zero_u8},
+    .has_zero = {[DTYPE_I64] = has_zero_i64,
+                 [DTYPE_I32] = has_zero_i32,
+                 [DTYPE_I16] = has_zero_i16,
+                 [DTYPE_I8] = has_zero_i8,
+                 [DTYPE_U8] = has_zero_u8},
 };

@@ -23,10 +23,11 @@ SLOTS_EXTRA
 #undef SLOT
 
 const struct elementwise_kernels KERNEL_TABLE(elementwise_kernels) = {
-    .run = {
+    .run =
+        {
 #define SLOT(op, TAG, tag) ENTRY(op, TAG, tag)
 #include "kernels/elementwise_slots.h"
-SLOTS_EXTRA
+            SLOTS_EXTRA
 #undef SLOT
-    },
+        },
 };

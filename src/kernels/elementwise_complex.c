@@ -1,7 +1,7 @@
 /* Kernels of elementwise_complex.def: complex arithmetic on pairs.
  *
- * The build doesn't vectorise this file: GCC 12 turns a complex product into fused multiply-adds even where contraction is off, and
- * instruction sets would disagree. */
+ * The build doesn't vectorise this file: GCC 12 turns a complex product into fused multiply-adds even where contraction is off,
+ * and instruction sets would disagree. */
 #include "kernels/elementwise_loop.h"
 
 #define COMPLEX_ADD(x, y) ((T){(x).re + (y).re, (x).im + (y).im})
@@ -67,8 +67,8 @@ DEFINE_COMPLEX_DIV(complex64_pair, double, c128, fabs)
     }
 PAIR_KERNEL(complex_pair, f32, complex32_pair, float, x, y)
 PAIR_KERNEL(complex_pair, f64, complex64_pair, double, x, y)
-PAIR_KERNEL(polar, f32, complex32_pair, float, x * cosf(y), x * sinf(y))
-PAIR_KERNEL(polar, f64, complex64_pair, double, x * cos(y), x * sin(y))
+PAIR_KERNEL(polar, f32, complex32_pair, float, x *cosf(y), x *sinf(y))
+PAIR_KERNEL(polar, f64, complex64_pair, double, x *cos(y), x *sin(y))
 
 COMPLEX_KERNEL(complex_abs, c64, float, complex32_pair, float, 1, hypotf(x.re, x.im))
 COMPLEX_KERNEL(complex_abs, c128, double, complex64_pair, double, 1, hypot(x.re, x.im))

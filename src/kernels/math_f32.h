@@ -31,15 +31,21 @@ static inline double math_from_bits(uint64_t bits)
 #define MATH_ROUNDER 0x1.8p52
 
 /* e^x - 1 = scale * (1 + fraction) - 1 with scale = 2^n and |r| <= ln2 / 2. */
-struct math_exponential { double scale, fraction; };
+struct math_exponential {
+    double scale, fraction;
+};
 
 static inline struct math_exponential math_exp_parts(double x)
 {
     const double limited = x < -160 ? -160 : x > 160 ? 160 : x;
     const double shifted = limited * MATH_LOG2E + MATH_ROUNDER, n = shifted - MATH_ROUNDER;
-    const double r = (limited - n * 0x1.62e42feep-1) - n * 0x1.a39ef35793c76p-33; /* ln2 in two parts, the first one exact times n */
-    const double q = r * (1 + r * (1.0 / 2 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120 + r * (1.0 / 720 + r * (1.0 / 5040 +
-        r * (1.0 / 40320 + r * (1.0 / 362880)))))))));
+    const double r =
+        (limited - n * 0x1.62e42feep-1) - n * 0x1.a39ef35793c76p-33; /* ln2 in two parts, the first one exact times n */
+    const double q =
+        r * (1 + r * (1.0 / 2 +
+                      r * (1.0 / 6 +
+                           r * (1.0 / 24 +
+                                r * (1.0 / 120 + r * (1.0 / 720 + r * (1.0 / 5040 + r * (1.0 / 40320 + r * (1.0 / 362880)))))))));
     return (struct math_exponential){math_from_bits((math_bits(shifted) + 1023) << 52), q};
 }
 
@@ -63,7 +69,8 @@ static inline double math_log_positive(double x)
     const double e = math_from_bits(exponent | 0x4330000000000000u) - (0x1p52 + 1023);
     const double m = math_from_bits(bits - ((exponent - 1023) << 52));
     const double s = (m - 1) / (m + 1), z = s * s;
-    const double series = z * (1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7 + z * (1.0 / 9 + z * (1.0 / 11 + z * (1.0 / 13 + z * (1.0 / 15)))))));
+    const double series =
+        z * (1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7 + z * (1.0 / 9 + z * (1.0 / 11 + z * (1.0 / 13 + z * (1.0 / 15)))))));
     return e * MATH_LN2 + (2 * s + 2 * s * series);
 }
 
@@ -100,21 +107,40 @@ static inline double math_power(double x, double y)
 static inline double math_erf_small(double x)
 {
     const double z = x * x;
-    const double p = (((9.60497373987051638749 * z + 90.0260197203842689217) * z + 2232.00534594684319226) * z +
-                      7003.32514112805075473) * z + 55592.3013010394962768;
+    const double p =
+        (((9.60497373987051638749 * z + 90.0260197203842689217) * z + 2232.00534594684319226) * z + 7003.32514112805075473) * z +
+        55592.3013010394962768;
     const double q = ((((z + 33.5617141647503099647) * z + 521.357949780152679795) * z + 4594.32382970980127987) * z +
-                      22629.0000613890934246) * z + 49267.3942608635921086;
+                      22629.0000613890934246) *
+                         z +
+                     49267.3942608635921086;
     return x * p / q;
 }
 
 static inline double math_erfc_tail(double x)
 {
     const double p = (((((((2.46196981473530512524e-10 * x + 0.564189564831068821977) * x + 7.46321056442269912687) * x +
-                          48.6371970985681366614) * x + 196.520832956077098242) * x + 526.445194995477358631) * x +
-                       934.528527171957607540) * x + 1027.55188689515710272) * x + 557.535335369399327526;
+                          48.6371970985681366614) *
+                             x +
+                         196.520832956077098242) *
+                            x +
+                        526.445194995477358631) *
+                           x +
+                       934.528527171957607540) *
+                          x +
+                      1027.55188689515710272) *
+                         x +
+                     557.535335369399327526;
     const double q = (((((((x + 13.2281951154744992508) * x + 86.7072140885989742329) * x + 354.937778887819891062) * x +
-                         975.708501743205489753) * x + 1823.90916687909736289) * x + 2246.33760818710981792) * x +
-                      1656.66309194161350182) * x + 557.535340817727675546;
+                         975.708501743205489753) *
+                            x +
+                        1823.90916687909736289) *
+                           x +
+                       2246.33760818710981792) *
+                          x +
+                      1656.66309194161350182) *
+                         x +
+                     557.535340817727675546;
     return math_exp_f64(-x * x) * p / q;
 }
 
@@ -180,8 +206,8 @@ static inline double math_sine(double x, uint64_t quarter)
     const double r = (x - n * 0x1.921fb544p0) - n * 0x1.0b4611a626331p-34; /* pi / 2 in two parts, the first one exact times n */
     const double z = r * r;
     const double sine = r + r * z * (-1.0 / 6 + z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880 + z * (-1.0 / 39916800)))));
-    const double cosine = 1 + z * (-1.0 / 2 + z * (1.0 / 24 + z * (-1.0 / 720 + z * (1.0 / 40320 + z * (-1.0 / 3628800 +
-        z * (1.0 / 479001600))))));
+    const double cosine =
+        1 + z * (-1.0 / 2 + z * (1.0 / 24 + z * (-1.0 / 720 + z * (1.0 / 40320 + z * (-1.0 / 3628800 + z * (1.0 / 479001600))))));
     const uint64_t turn = math_bits(shifted) + quarter;
     const double value = turn & 1 ? cosine : sine;
     return math_from_bits(math_bits(value) ^ (turn & 2) << 62);

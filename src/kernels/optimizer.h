@@ -11,13 +11,13 @@
 
 /* Operands: parameter, first moment, second moment, gradient, and with amsgrad the largest second moment. */
 enum adam_scalar {
-    ADAM_SHRINK,         /* the parameter is multiplied by it: 1 - lr * weight decay (AdamW), else 1 */
-    ADAM_PENALTY,        /* times the parameter is added to the gradient (Adam), else 0 */
-    ADAM_BETA1_REST,     /* 1 - beta1 */
+    ADAM_SHRINK,     /* the parameter is multiplied by it: 1 - lr * weight decay (AdamW), else 1 */
+    ADAM_PENALTY,    /* times the parameter is added to the gradient (Adam), else 0 */
+    ADAM_BETA1_REST, /* 1 - beta1 */
     ADAM_BETA2,
-    ADAM_BETA2_REST,     /* 1 - beta2 */
-    ADAM_STEP_SIZE,      /* lr / (1 - beta1^t) */
-    ADAM_CORRECTION2,    /* sqrt(1 - beta2^t) */
+    ADAM_BETA2_REST,  /* 1 - beta2 */
+    ADAM_STEP_SIZE,   /* lr / (1 - beta1^t) */
+    ADAM_CORRECTION2, /* sqrt(1 - beta2^t) */
     ADAM_EPS,
     ADAM_GRADIENT_SIGN,  /* -1 to maximize */
     ADAM_GRADIENT_SCALE, /* the gradient is divided by it, and written back when it isn't 1 */

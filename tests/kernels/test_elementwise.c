@@ -1,5 +1,6 @@
-/* Every slot of the elementwise, cast and optimizer tables: each instruction set of this machine against the baseline, bit for bit
- * (any NaN equals any NaN), at sizes around the vector lengths; f32 functions against libm in double, in units of the last place. */
+/* Every slot of the elementwise, cast and optimizer tables: each instruction set of this machine against the baseline, bit
+ * for bit (any NaN equals any NaN), at sizes around the vector lengths; f32 functions against libm in double, in units of the last
+ * place. */
 #include "check.h"
 #include "kernels/cast.h"
 #include "kernels/elementwise.h"
@@ -13,7 +14,8 @@ static _Alignas(64) char inputs[4][ROOM], expected[ROOM], actual[ROOM];
 
 static double special(uint64_t r)
 {
-    static const double values[] = {0, -0.0, 1, -1, 0.5, 3, -3, 1e-3, 1e30, -1e30, (double)INFINITY, -(double)INFINITY, (double)NAN, 20, 89};
+    static const double values[] = {0,           -0.0, 1, -1, 0.5, 3, -3, 1e-3, 1e30, -1e30, (double)INFINITY, -(double)INFINITY,
+                                    (double)NAN, 20,   89};
     return values[r % (sizeof values / sizeof values[0])];
 }
 
@@ -24,11 +26,21 @@ static void fill(enum dtype dtype, char *memory, uint64_t *state)
         const uint64_t r = check_random(state);
         const double x = r % 5 == 0 ? special(r >> 8) : check_random_real(state) * 6;
         switch (dtype) {
-        case DTYPE_F64: ((double *)(void *)memory)[i] = x; break;
-        case DTYPE_F32: ((float *)(void *)memory)[i] = (float)x; break;
-        case DTYPE_C64: ((float *)(void *)memory)[2 * i] = (float)(x * 0.5), ((float *)(void *)memory)[2 * i + 1] = (float)(i % 7) - 3; break;
-        case DTYPE_C128: ((double *)(void *)memory)[2 * i] = x * 0.5, ((double *)(void *)memory)[2 * i + 1] = (double)(i % 7) - 3; break;
-        case DTYPE_B8: memory[i] = (char)(r >> 20 & 1); break;
+        case DTYPE_F64:
+            ((double *)(void *)memory)[i] = x;
+            break;
+        case DTYPE_F32:
+            ((float *)(void *)memory)[i] = (float)x;
+            break;
+        case DTYPE_C64:
+            ((float *)(void *)memory)[2 * i] = (float)(x * 0.5), ((float *)(void *)memory)[2 * i + 1] = (float)(i % 7) - 3;
+            break;
+        case DTYPE_C128:
+            ((double *)(void *)memory)[2 * i] = x * 0.5, ((double *)(void *)memory)[2 * i + 1] = (double)(i % 7) - 3;
+            break;
+        case DTYPE_B8:
+            memory[i] = (char)(r >> 20 & 1);
+            break;
         default: {
             const int64_t whole = (int64_t)r >> (r % 3 == 0 ? 8 : 60);
             memcpy(memory + i * dtype_bytes(dtype), &whole, dtype_bytes(dtype));
@@ -89,10 +101,14 @@ static void test_elementwise(const struct kernel_set *base, const struct kernel_
                 scalars[i] = dtype_kind((enum dtype)d) <= KIND_INTEGER ? (union elementwise_scalar){.i64 = 1 + i}
                                                                        : (union elementwise_scalar){.c128 = {0.5 + i, 1}};
             for (int k = 0; k < 3; ++k)
-                fill(op == ELEMENTWISE_where && k == 0 ? DTYPE_B8 : d == DTYPE_F16 || d == DTYPE_BF16 ? DTYPE_I16 : (enum dtype)d, inputs[k], &state);
+                fill(op == ELEMENTWISE_where && k == 0   ? DTYPE_B8
+                     : d == DTYPE_F16 || d == DTYPE_BF16 ? DTYPE_I16
+                                                         : (enum dtype)d,
+                     inputs[k], &state);
             const enum dtype result = elementwise_result_dtype(results[op], (enum dtype)d);
             for (int c = 0; c < COUNTS; ++c) {
-                void *to_expected[] = {expected, inputs[0], inputs[1], inputs[2]}, *to_actual[] = {actual, inputs[0], inputs[1], inputs[2]};
+                void *to_expected[] = {expected, inputs[0], inputs[1], inputs[2]},
+                     *to_actual[] = {actual, inputs[0], inputs[1], inputs[2]};
                 memset(actual, GUARD, sizeof actual);
                 slow(to_expected, counts[c], scalars);
                 fast(to_actual, counts[c], scalars);
@@ -147,10 +163,12 @@ static void test_optimizers(const struct kernel_set *base, const struct kernel_s
     for (int i = 0; i < ADAM_SCALARS; ++i)
         scalars[i].f64 = 0.25 + 0.0625 * i;
     for (int t = 0; t < OPTIMIZER_TYPES; ++t) {
-        const elementwise_fn slow[] = {a->adam[t], a->adam_amsgrad[t], a->adam_scaled[t], a->adam_amsgrad_scaled[t], a->sgd[t],
-                                       a->sgd_momentum[t], a->sgd_scaled[t], a->sgd_momentum_scaled[t], a->unscale[t]};
-        const elementwise_fn fast[] = {b->adam[t], b->adam_amsgrad[t], b->adam_scaled[t], b->adam_amsgrad_scaled[t], b->sgd[t],
-                                       b->sgd_momentum[t], b->sgd_scaled[t], b->sgd_momentum_scaled[t], b->unscale[t]};
+        const elementwise_fn slow[] = {a->adam[t],   a->adam_amsgrad[t], a->adam_scaled[t], a->adam_amsgrad_scaled[t],
+                                       a->sgd[t],    a->sgd_momentum[t], a->sgd_scaled[t],  a->sgd_momentum_scaled[t],
+                                       a->unscale[t]};
+        const elementwise_fn fast[] = {b->adam[t],   b->adam_amsgrad[t], b->adam_scaled[t], b->adam_amsgrad_scaled[t],
+                                       b->sgd[t],    b->sgd_momentum[t], b->sgd_scaled[t],  b->sgd_momentum_scaled[t],
+                                       b->unscale[t]};
         for (int f = 0; f < 9; ++f)
             for (int c = 0; c < COUNTS; ++c) {
                 void *l[5], *r[5];
@@ -163,7 +181,8 @@ static void test_optimizers(const struct kernel_set *base, const struct kernel_s
                 fast[f](r, counts[c], scalars);
                 for (int k = 0; k < 5; ++k)
                     for (size_t i = 0; i < MOST; ++i)
-                        CHECK(same_element((enum dtype)t, left[k] + i * dtype_bytes((enum dtype)t), right[k] + i * dtype_bytes((enum dtype)t)),
+                        CHECK(same_element((enum dtype)t, left[k] + i * dtype_bytes((enum dtype)t),
+                                           right[k] + i * dtype_bytes((enum dtype)t)),
                               "optimizer kernel %d, operand %d, %s", f, k, other->isa);
             }
         for (int kind = 0; kind < NORM_KINDS; ++kind)
@@ -191,7 +210,8 @@ static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static void test_function(const struct kernel_set *set, enum elementwise_id op, double (*exact)(double), double low, double high)
 {
     static float x[4096], y[4096];
-    static const float edges[] = {0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 1e-30f, -1e-30f, 1e-41f, 0.99999994f, 1.0000001f, 88.8f, -104};
+    static const float edges[] = {0,      -0.0f,   1,      -1,          INFINITY,   -INFINITY, NAN,
+                                  1e-30f, -1e-30f, 1e-41f, 0.99999994f, 1.0000001f, 88.8f,     -104};
     enum { EDGES = sizeof edges / sizeof edges[0] };
     double worst = 0;
     float at = 0;

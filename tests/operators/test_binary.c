@@ -54,17 +54,28 @@ static int64_t integer_reference(enum elementwise_id kernel, int64_t x, int64_t 
 {
     const int64_t q = y ? x / y : 0, r = y ? x % y : 0;
     switch (kernel) {
-    case ELEMENTWISE_mul: return x * y;
-    case ELEMENTWISE_div_floor: return q - (r != 0 && (r < 0) != (y < 0));
-    case ELEMENTWISE_remainder: return r + (r != 0 && (r < 0) != (y < 0) ? y : 0);
-    case ELEMENTWISE_fmod: return r;
-    case ELEMENTWISE_maximum: return x > y ? x : y;
-    case ELEMENTWISE_minimum: return x < y ? x : y;
-    case ELEMENTWISE_bitwise_and: return x & y;
-    case ELEMENTWISE_bitwise_or: return x | y;
-    case ELEMENTWISE_bitwise_xor: return x ^ y;
-    case ELEMENTWISE_left_shift: return y >= 0 && y < bits ? x * ((int64_t)1 << y) : 0;
-    case ELEMENTWISE_right_shift: return y >= 0 && y < bits ? x >> y : x < 0 ? -1 : 0;
+    case ELEMENTWISE_mul:
+        return x * y;
+    case ELEMENTWISE_div_floor:
+        return q - (r != 0 && (r < 0) != (y < 0));
+    case ELEMENTWISE_remainder:
+        return r + (r != 0 && (r < 0) != (y < 0) ? y : 0);
+    case ELEMENTWISE_fmod:
+        return r;
+    case ELEMENTWISE_maximum:
+        return x > y ? x : y;
+    case ELEMENTWISE_minimum:
+        return x < y ? x : y;
+    case ELEMENTWISE_bitwise_and:
+        return x & y;
+    case ELEMENTWISE_bitwise_or:
+        return x | y;
+    case ELEMENTWISE_bitwise_xor:
+        return x ^ y;
+    case ELEMENTWISE_left_shift:
+        return y >= 0 && y < bits ? x * ((int64_t)1 << y) : 0;
+    case ELEMENTWISE_right_shift:
+        return y >= 0 && y < bits ? x >> y : x < 0 ? -1 : 0;
     case ELEMENTWISE_gcd: {
         int64_t a = llabs(x), b = llabs(y);
         while (b) {
@@ -74,41 +85,64 @@ static int64_t integer_reference(enum elementwise_id kernel, int64_t x, int64_t 
         }
         return a;
     }
-    default: return 0x7fffffff;
+    default:
+        return 0x7fffffff;
     }
 }
 
 static double float_reference(enum elementwise_id kernel, double x, double y)
 {
     switch (kernel) {
-    case ELEMENTWISE_mul: return x * y;
-    case ELEMENTWISE_div: return x / y;
-    case ELEMENTWISE_div_floor: return floor(x / y);
-    case ELEMENTWISE_remainder: return x - y * floor(x / y);
-    case ELEMENTWISE_fmod: return fmod(x, y);
-    case ELEMENTWISE_maximum: return x > y ? x : y;
-    case ELEMENTWISE_minimum: return x < y ? x : y;
-    case ELEMENTWISE_atan2: return atan2(x, y);
-    case ELEMENTWISE_log_add_exp: return log(exp(x) + exp(y));
-    case ELEMENTWISE_log_add_exp2: return log2(exp2(x) + exp2(y));
-    case ELEMENTWISE_xlogy: return x == 0 ? 0 : x * log(y);
-    default: return 1e300;
+    case ELEMENTWISE_mul:
+        return x * y;
+    case ELEMENTWISE_div:
+        return x / y;
+    case ELEMENTWISE_div_floor:
+        return floor(x / y);
+    case ELEMENTWISE_remainder:
+        return x - y * floor(x / y);
+    case ELEMENTWISE_fmod:
+        return fmod(x, y);
+    case ELEMENTWISE_maximum:
+        return x > y ? x : y;
+    case ELEMENTWISE_minimum:
+        return x < y ? x : y;
+    case ELEMENTWISE_atan2:
+        return atan2(x, y);
+    case ELEMENTWISE_log_add_exp:
+        return log(exp(x) + exp(y));
+    case ELEMENTWISE_log_add_exp2:
+        return log2(exp2(x) + exp2(y));
+    case ELEMENTWISE_xlogy:
+        return x == 0 ? 0 : x * log(y);
+    default:
+        return 1e300;
     }
 }
 
 static double compare_reference(enum elementwise_id kernel, double x, double y)
 {
     switch (kernel) {
-    case ELEMENTWISE_eq: return x == y;
-    case ELEMENTWISE_ne: return x != y;
-    case ELEMENTWISE_lt: return x < y;
-    case ELEMENTWISE_le: return x <= y;
-    case ELEMENTWISE_gt: return x > y;
-    case ELEMENTWISE_ge: return x >= y;
-    case ELEMENTWISE_logical_and: return x != 0 && y != 0;
-    case ELEMENTWISE_logical_or: return x != 0 || y != 0;
-    case ELEMENTWISE_logical_xor: return (x != 0) != (y != 0);
-    default: return -1;
+    case ELEMENTWISE_eq:
+        return x == y;
+    case ELEMENTWISE_ne:
+        return x != y;
+    case ELEMENTWISE_lt:
+        return x < y;
+    case ELEMENTWISE_le:
+        return x <= y;
+    case ELEMENTWISE_gt:
+        return x > y;
+    case ELEMENTWISE_ge:
+        return x >= y;
+    case ELEMENTWISE_logical_and:
+        return x != 0 && y != 0;
+    case ELEMENTWISE_logical_or:
+        return x != 0 || y != 0;
+    case ELEMENTWISE_logical_xor:
+        return (x != 0) != (y != 0);
+    default:
+        return -1;
     }
 }
 
@@ -156,8 +190,9 @@ static void check_values(const struct row *row, const struct operand *out, const
     for (int64_t i = 0; i < out->count; ++i) {
         const double a = x[i % x_count], b = y[i % y_count];
         const double expected = operand_rounded(out->dtype, reference(row->kernel, compute, a, b));
-        CHECK(check_near(operand_get(out, i), expected, 2 * tolerance(out->dtype)), "%s %s %s: element %lld: %g, %g -> %.9g, not %.9g",
-              row->name, what, dtype_name(out->dtype), (long long)i, a, b, operand_get(out, i), expected);
+        CHECK(check_near(operand_get(out, i), expected, 2 * tolerance(out->dtype)),
+              "%s %s %s: element %lld: %g, %g -> %.9g, not %.9g", row->name, what, dtype_name(out->dtype), (long long)i, a, b,
+              operand_get(out, i), expected);
     }
 }
 
@@ -182,8 +217,9 @@ static void test_row(const struct row *row, enum dtype dtype, int shape, enum la
                                       (enum layout)((layout * 3 + shape) % LAYOUT_COUNT));
     double *const x = calloc((size_t)a.count + 1, sizeof *x), *const y = calloc((size_t)a.count + 1, sizeof *y);
     const double number = row->kernel == ELEMENTWISE_left_shift ? 1 : dtype == DTYPE_B8 ? 1 : 2;
-    aclScalar *const s = dtype_kind(dtype) >= KIND_FLOAT ? scalar_f64(number) : dtype == DTYPE_B8
-        ? aclCreateScalar(&(bool){true}, ACL_BOOL) : scalar_i64((int64_t)number);
+    aclScalar *const s = dtype_kind(dtype) >= KIND_FLOAT ? scalar_f64(number)
+                         : dtype == DTYPE_B8             ? aclCreateScalar(&(bool){true}, ACL_BOOL)
+                                                         : scalar_i64((int64_t)number);
     for (int64_t i = 0; i < a.count; ++i) {
         operand_set(&a, i, pick(&state, dtype, 0));
         operand_set(&b, i, pick(&state, dtype, (row->flags & CALL_REFUSE_ZERO) || row->kernel == ELEMENTWISE_div));
@@ -192,8 +228,8 @@ static void test_row(const struct row *row, enum dtype dtype, int shape, enum la
     }
     uint64_t bytes = 0;
     aclOpExecutor *executor = NULL;
-    const int code = row->tt ? row->tt(a.tensor, b.tensor, out.tensor, &bytes, &executor)
-                     : row->ts ? row->ts(a.tensor, s, out.tensor, &bytes, &executor)
+    const int code = row->tt           ? row->tt(a.tensor, b.tensor, out.tensor, &bytes, &executor)
+                     : row->ts         ? row->ts(a.tensor, s, out.tensor, &bytes, &executor)
                      : row->inplace_tt ? row->inplace_tt(a.tensor, b.tensor, &bytes, &executor)
                                        : row->inplace_ts(a.tensor, s, &bytes, &executor);
     const enum dtype result = compute == DTYPE_NONE ? DTYPE_NONE : out_dtype(row, compute);

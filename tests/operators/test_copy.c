@@ -16,8 +16,9 @@ static void test_pair(enum dtype to, enum dtype from, enum layout to_layout, enu
     const int64_t sizes[] = {2, 3, width};
     struct operand in = operand_make(from, 3, sizes, from_layout), out = operand_make(to, 3, sizes, to_layout);
     for (int64_t i = 0; i < in.count; ++i)
-        operand_set(&in, i, dtype_kind(from) >= KIND_FLOAT ? (double)(i % 23) * 0.75 - (to == DTYPE_U8 ? 0 : 5)
-                                                           : (double)(i % 23) - (to == DTYPE_U8 || from == DTYPE_U8 ? 0 : 5));
+        operand_set(&in, i,
+                    dtype_kind(from) >= KIND_FLOAT ? (double)(i % 23) * 0.75 - (to == DTYPE_U8 ? 0 : 5)
+                                                   : (double)(i % 23) - (to == DTYPE_U8 || from == DTYPE_U8 ? 0 : 5));
     CHECK_OK(RUN(aclnnInplaceCopy, out.tensor, in.tensor));
     for (int64_t i = 0; i < in.count; ++i)
         CHECK(check_near(operand_get(&out, i), converted(to, operand_get(&in, i)), 0), "%s to %s: %g gave %g", dtype_name(from),
@@ -44,7 +45,8 @@ static void test_edges(void)
     CHECK_NEAR(operand_get(&b8, 2), 1, 0);
     CHECK_NEAR(operand_get(&b8, 3), 1, 0);
     CHECK_FAILS(RUN(aclnnCast, x.tensor, ACL_BOOL, u8.tensor), ACLNN_ERROR_PARAM, "dtype");
-    struct operand wide = operand_make(DTYPE_F64, 2, many, LAYOUT_STEPPED), single = operand_make(DTYPE_F32, 1, one, LAYOUT_PLAIN);
+    struct operand wide = operand_make(DTYPE_F64, 2, many, LAYOUT_STEPPED),
+                   single = operand_make(DTYPE_F32, 1, one, LAYOUT_PLAIN);
     CHECK_OK(RUN(aclnnInplaceCopy, wide.tensor, i32.tensor)); /* broadcast */
     CHECK_NEAR(operand_get(&wide, 3996), -1, 0);
     CHECK_FAILS(RUN(aclnnInplaceCopy, i32.tensor, wide.tensor), ACLNN_ERROR_PARAM, "broadcast");
@@ -80,7 +82,8 @@ static void test_transpose(enum dtype dtype, int64_t rows, int64_t columns)
     int64_t wrong = 0;
     for (int64_t i = 0; i < in.count; ++i)
         wrong += operand_get(&out, i) != operand_rounded(dtype, (double)(i % 127));
-    CHECK(wrong == 0, "%s %lld x %lld: %lld elements differ", dtype_name(dtype), (long long)rows, (long long)columns, (long long)wrong);
+    CHECK(wrong == 0, "%s %lld x %lld: %lld elements differ", dtype_name(dtype), (long long)rows, (long long)columns,
+          (long long)wrong);
     operand_free(&in);
     operand_free(&out);
 }
@@ -93,8 +96,8 @@ int main(void)
     for (int to = 0; to < DTYPE_COUNT; ++to)
         for (int from = 0; from < DTYPE_COUNT; ++from)
             for (int w = 0; w < 5; ++w)
-                test_pair((enum dtype)to, (enum dtype)from, (enum layout)((to + w) % LAYOUT_COUNT), (enum layout)((from + w / 2) % LAYOUT_COUNT),
-                          widths[w]);
+                test_pair((enum dtype)to, (enum dtype)from, (enum layout)((to + w) % LAYOUT_COUNT),
+                          (enum layout)((from + w / 2) % LAYOUT_COUNT), widths[w]);
     test_edges();
     for (int d = 0; d < DTYPE_COUNT; ++d) {
         test_transpose((enum dtype)d, 300, 517);

@@ -1,5 +1,5 @@
-/* Operators over lists of tensors: every row of foreach.def against the elementwise operator's reference, many small and one large
- * tensor, in place, types, errors. */
+/* Operators over lists of tensors: every row of foreach.def against the elementwise operator's reference, many small and one
+ * large tensor, in place, types, errors. */
 #include "aclnnop/all_operators.h"
 #include "kernels/elementwise.h"
 #include "kernels/kernels.h"
@@ -42,44 +42,76 @@ static double tolerance(enum dtype dtype)
 static double reference_1(enum elementwise_id kernel, double x)
 {
     switch (kernel) {
-    case ELEMENTWISE_abs: return fabs(x);
-    case ELEMENTWISE_acos: return acos(x);
-    case ELEMENTWISE_asin: return asin(x);
-    case ELEMENTWISE_atan: return atan(x);
-    case ELEMENTWISE_cos: return cos(x);
-    case ELEMENTWISE_cosh: return cosh(x);
-    case ELEMENTWISE_erf: return erf(x);
-    case ELEMENTWISE_erfc: return erfc(x);
-    case ELEMENTWISE_exp: return exp(x);
-    case ELEMENTWISE_expm1: return expm1(x);
-    case ELEMENTWISE_log: return log(x);
-    case ELEMENTWISE_log10: return log10(x);
-    case ELEMENTWISE_log1p: return log1p(x);
-    case ELEMENTWISE_log2: return log2(x);
-    case ELEMENTWISE_neg: return -x;
-    case ELEMENTWISE_reciprocal: return 1 / x;
-    case ELEMENTWISE_sigmoid: return 1 / (1 + exp(-x));
-    case ELEMENTWISE_sign: return (x > 0) - (x < 0);
-    case ELEMENTWISE_sin: return sin(x);
-    case ELEMENTWISE_sinh: return sinh(x);
-    case ELEMENTWISE_sqrt: return sqrt(x);
-    case ELEMENTWISE_tan: return tan(x);
-    case ELEMENTWISE_tanh: return tanh(x);
-    default: return 1e300;
+    case ELEMENTWISE_abs:
+        return fabs(x);
+    case ELEMENTWISE_acos:
+        return acos(x);
+    case ELEMENTWISE_asin:
+        return asin(x);
+    case ELEMENTWISE_atan:
+        return atan(x);
+    case ELEMENTWISE_cos:
+        return cos(x);
+    case ELEMENTWISE_cosh:
+        return cosh(x);
+    case ELEMENTWISE_erf:
+        return erf(x);
+    case ELEMENTWISE_erfc:
+        return erfc(x);
+    case ELEMENTWISE_exp:
+        return exp(x);
+    case ELEMENTWISE_expm1:
+        return expm1(x);
+    case ELEMENTWISE_log:
+        return log(x);
+    case ELEMENTWISE_log10:
+        return log10(x);
+    case ELEMENTWISE_log1p:
+        return log1p(x);
+    case ELEMENTWISE_log2:
+        return log2(x);
+    case ELEMENTWISE_neg:
+        return -x;
+    case ELEMENTWISE_reciprocal:
+        return 1 / x;
+    case ELEMENTWISE_sigmoid:
+        return 1 / (1 + exp(-x));
+    case ELEMENTWISE_sign:
+        return (x > 0) - (x < 0);
+    case ELEMENTWISE_sin:
+        return sin(x);
+    case ELEMENTWISE_sinh:
+        return sinh(x);
+    case ELEMENTWISE_sqrt:
+        return sqrt(x);
+    case ELEMENTWISE_tan:
+        return tan(x);
+    case ELEMENTWISE_tanh:
+        return tanh(x);
+    default:
+        return 1e300;
     }
 }
 
 static double reference_2(enum elementwise_id kernel, double x, double y)
 {
     switch (kernel) {
-    case ELEMENTWISE_add: return x + y;
-    case ELEMENTWISE_sub: return x - y;
-    case ELEMENTWISE_mul: return x * y;
-    case ELEMENTWISE_div: return x / y;
-    case ELEMENTWISE_maximum: return fmax(x, y);
-    case ELEMENTWISE_minimum: return fmin(x, y);
-    case ELEMENTWISE_pow: return pow(x, y);
-    default: return 1e300;
+    case ELEMENTWISE_add:
+        return x + y;
+    case ELEMENTWISE_sub:
+        return x - y;
+    case ELEMENTWISE_mul:
+        return x * y;
+    case ELEMENTWISE_div:
+        return x / y;
+    case ELEMENTWISE_maximum:
+        return fmax(x, y);
+    case ELEMENTWISE_minimum:
+        return fmin(x, y);
+    case ELEMENTWISE_pow:
+        return pow(x, y);
+    default:
+        return 1e300;
     }
 }
 
@@ -128,7 +160,8 @@ static void test_row(const struct row *row, enum dtype dtype, int inplace)
     make_list(kept, dtype, 0, 0.1);
     make_list(b, dtype, 1, 0.2);
     make_list(out, dtype, 2, 0);
-    aclTensorList *const list_a = list_of(a), *const list_b = list_of(b), *const list_out = list_of(out), *const list_kept = list_of(kept);
+    aclTensorList *const list_a = list_of(a), *const list_b = list_of(b), *const list_out = list_of(out),
+                         *const list_kept = list_of(kept);
     aclTensorList *const to = inplace ? list_a : list_out;
     const struct operand *const result = inplace ? a : out;
     aclScalar *scalars[TENSORS];
@@ -141,7 +174,8 @@ static void test_row(const struct row *row, enum dtype dtype, int inplace)
     operand_set(&device, 0, 0.25);
     uint64_t bytes = 0;
     aclOpExecutor *executor = NULL;
-    const int code = row->unary ? row->unary(list_a, to, &bytes, &executor) : row->list ? row->list(list_a, list_b, to, &bytes, &executor)
+    const int code = row->unary    ? row->unary(list_a, to, &bytes, &executor)
+                     : row->list   ? row->list(list_a, list_b, to, &bytes, &executor)
                      : row->scalar ? row->scalar(list_a, quarter, to, &bytes, &executor)
                      : row->device ? row->device(list_a, device.tensor, to, &bytes, &executor)
                                    : row->scalars(list_a, scalar_list, to, &bytes, &executor);
@@ -152,7 +186,10 @@ static void test_row(const struct row *row, enum dtype dtype, int inplace)
     if (row->unary)
         EACH(result, reference_1(row->kernel, operand_get(&kept[i], k)))
     else
-        EACH(result, reference_2(row->kernel, operand_get(&kept[i], k), row->list ? operand_get(&b[i], k) : row->scalars ? 0.25 + i : 0.25))
+        EACH(result, reference_2(row->kernel, operand_get(&kept[i], k),
+                                 row->list      ? operand_get(&b[i], k)
+                                 : row->scalars ? 0.25 + i
+                                                : 0.25))
     aclDestroyScalar(quarter);
     aclDestroyScalarList(scalar_list);
     operand_free(&device);
@@ -234,7 +271,9 @@ static void test_norm(double order)
         double expected = 0;
         for (int64_t k = 0; k < a[i].count; ++k) {
             const double v = fabs(operand_get(&a[i], k));
-            expected = order == (double)INFINITY ? fmax(expected, v) : order == 0 ? expected + (v != 0) : expected + pow(v, order);
+            expected = order == (double)INFINITY ? fmax(expected, v)
+                       : order == 0              ? expected + (v != 0)
+                                                 : expected + pow(v, order);
         }
         if (isfinite(order) && order != 0)
             expected = pow(expected, 1 / order);

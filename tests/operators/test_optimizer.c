@@ -90,13 +90,15 @@ static void test_adamw_v2(enum dtype dtype, double tolerance, int amsgrad)
         for (int i = 0; i < COUNT; ++i) {
             operand_set(&s.step[i], 0, step - 1); /* counted from 0 */
             expect_adam(&s, i, step, 1, amsgrad, 1, 1);
-            CHECK_OK(RUN(aclnnApplyAdamWV2, s.p[i].tensor, s.m[i].tensor, s.v[i].tensor, amsgrad ? s.x[i].tensor : NULL, s.g[i].tensor,
-                         s.step[i].tensor, (float)lr, (float)beta1, (float)beta2, (float)decay, (float)eps, amsgrad, false));
+            CHECK_OK(RUN(aclnnApplyAdamWV2, s.p[i].tensor, s.m[i].tensor, s.v[i].tensor, amsgrad ? s.x[i].tensor : NULL,
+                         s.g[i].tensor, s.step[i].tensor, (float)lr, (float)beta1, (float)beta2, (float)decay, (float)eps,
+                         amsgrad, false));
         }
     }
     check_state(&s, tolerance, "AdamWV2");
-    CHECK_FAILS(RUN(aclnnApplyAdamWV2, s.p[0].tensor, s.m[0].tensor, s.v[0].tensor, NULL, s.g[0].tensor, s.step[0].tensor, 0.1f, 0.9f,
-                    0.9f, 0, 1, true, false), ACLNN_ERROR_NULLPTR, "maxGradNorm");
+    CHECK_FAILS(RUN(aclnnApplyAdamWV2, s.p[0].tensor, s.m[0].tensor, s.v[0].tensor, NULL, s.g[0].tensor, s.step[0].tensor, 0.1f,
+                    0.9f, 0.9f, 0, 1, true, false),
+                ACLNN_ERROR_NULLPTR, "maxGradNorm");
     free_state(&s);
 }
 
@@ -104,8 +106,9 @@ static aclTensorList *list_of(const struct operand *operands)
 {
     aclTensor *handles[COUNT];
     for (int i = 0; i < COUNT; ++i)
-        handles[i] = aclCreateTensor(operands[i].sizes, (uint64_t)operands[i].ndim, (aclDataType)dtype_infos[operands[i].dtype].acl,
-                                     operands[i].strides, operands[i].offset, ACL_FORMAT_ND, &operands[i].span, 1, operands[i].memory);
+        handles[i] =
+            aclCreateTensor(operands[i].sizes, (uint64_t)operands[i].ndim, (aclDataType)dtype_infos[operands[i].dtype].acl,
+                            operands[i].strides, operands[i].offset, ACL_FORMAT_ND, &operands[i].span, 1, operands[i].memory);
     return aclCreateTensorList(handles, COUNT);
 }
 
@@ -123,12 +126,13 @@ static void test_fused_adam(int amsgrad, int maximize, int scaled)
             operand_set(&s.step[i], 0, step);
             expect_adam(&s, i, step, 0, amsgrad, maximize ? -1 : 1, scaled ? 4 : 1);
         }
-        CHECK_OK(RUN(aclnnFusedAdam, p, g, m, v, amsgrad ? x : NULL, steps, scaled ? scale.tensor : NULL, found.tensor, lr, beta1, beta2,
-                     decay, eps, amsgrad, maximize));
+        CHECK_OK(RUN(aclnnFusedAdam, p, g, m, v, amsgrad ? x : NULL, steps, scaled ? scale.tensor : NULL, found.tensor, lr, beta1,
+                     beta2, decay, eps, amsgrad, maximize));
     }
     check_state(&s, 1e-5, "FusedAdam");
     operand_set(&found, 0, 1); /* an infinity was found: nothing changes */
-    CHECK_OK(RUN(aclnnFusedAdam, p, g, m, v, amsgrad ? x : NULL, steps, NULL, found.tensor, lr, beta1, beta2, decay, eps, amsgrad, maximize));
+    CHECK_OK(RUN(aclnnFusedAdam, p, g, m, v, amsgrad ? x : NULL, steps, NULL, found.tensor, lr, beta1, beta2, decay, eps, amsgrad,
+                 maximize));
     check_state(&s, 1e-5, "FusedAdam after an infinity");
     aclTensorList *const all[] = {p, g, m, v, x, steps};
     for (int i = 0; i < 6; ++i)
@@ -156,8 +160,8 @@ static void test_fused_sgd(double momentum, int nesterov)
                 }
                 s.expected_p[i][k] -= lr * gradient;
             }
-        CHECK_OK(RUN(aclnnFusedSgd, p, g, momentum != 0 ? m : NULL, NULL, (float)decay, (float)momentum, (float)lr, (float)dampening,
-                     nesterov, false, step == 0));
+        CHECK_OK(RUN(aclnnFusedSgd, p, g, momentum != 0 ? m : NULL, NULL, (float)decay, (float)momentum, (float)lr,
+                     (float)dampening, nesterov, false, step == 0));
     }
     check_state(&s, 1e-6, "FusedSgd");
     aclDestroyTensorList(p);
@@ -168,7 +172,8 @@ static void test_fused_sgd(double momentum, int nesterov)
 
 static void test_scale_update(void)
 {
-    struct operand scale = operand_make(DTYPE_F32, 0, NULL, LAYOUT_PLAIN), tracker = operand_make(DTYPE_I32, 0, NULL, LAYOUT_PLAIN);
+    struct operand scale = operand_make(DTYPE_F32, 0, NULL, LAYOUT_PLAIN),
+                   tracker = operand_make(DTYPE_I32, 0, NULL, LAYOUT_PLAIN);
     struct operand found = operand_make(DTYPE_F32, 0, NULL, LAYOUT_PLAIN);
     operand_set(&scale, 0, 1024);
     for (int step = 1; step <= 4; ++step)

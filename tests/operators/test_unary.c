@@ -61,53 +61,100 @@ static double fast_gelu(double x) { return x * sigmoid(1.702 * x); }
 static double reference_1(enum elementwise_id kernel, double x)
 {
     switch (kernel) {
-    case ELEMENTWISE_neg: return -x;
-    case ELEMENTWISE_sign: return (x > 0) - (x < 0);
-    case ELEMENTWISE_floor: return floor(x);
-    case ELEMENTWISE_ceil: return ceil(x);
-    case ELEMENTWISE_trunc: return trunc(x);
-    case ELEMENTWISE_round: return rint(x);
-    case ELEMENTWISE_frac: return x - trunc(x);
-    case ELEMENTWISE_sqrt: return sqrt(x);
-    case ELEMENTWISE_rsqrt: return 1 / sqrt(x);
-    case ELEMENTWISE_reciprocal: return 1 / x;
-    case ELEMENTWISE_exp: return exp(x);
-    case ELEMENTWISE_exp2: return exp2(x);
-    case ELEMENTWISE_expm1: return expm1(x);
-    case ELEMENTWISE_log: return log(x);
-    case ELEMENTWISE_log2: return log2(x);
-    case ELEMENTWISE_log10: return log10(x);
-    case ELEMENTWISE_log1p: return log1p(x);
-    case ELEMENTWISE_sin: return sin(x);
-    case ELEMENTWISE_cos: return cos(x);
-    case ELEMENTWISE_tan: return tan(x);
-    case ELEMENTWISE_asin: return asin(x);
-    case ELEMENTWISE_acos: return acos(x);
-    case ELEMENTWISE_atan: return atan(x);
-    case ELEMENTWISE_sinh: return sinh(x);
-    case ELEMENTWISE_cosh: return cosh(x);
-    case ELEMENTWISE_tanh: return tanh(x);
-    case ELEMENTWISE_asinh: return asinh(x);
-    case ELEMENTWISE_acosh: return acosh(x);
-    case ELEMENTWISE_atanh: return atanh(x);
-    case ELEMENTWISE_erf: return erf(x);
-    case ELEMENTWISE_erfc: return erfc(x);
-    case ELEMENTWISE_sinc: return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x);
-    case ELEMENTWISE_sigmoid: return sigmoid(x);
-    case ELEMENTWISE_logical_not: return x == 0;
-    case ELEMENTWISE_is_finite: return isfinite(x);
-    case ELEMENTWISE_is_pos_inf: return x == (double)INFINITY;
-    case ELEMENTWISE_is_neg_inf: return x == -(double)INFINITY;
-    case ELEMENTWISE_sign_bit: return signbit(x) != 0;
-    case ELEMENTWISE_relu: return x != x ? x : fmax(x, 0);
-    case ELEMENTWISE_silu: return silu(x);
-    case ELEMENTWISE_gelu_tanh: return gelu_tanh(x);
-    case ELEMENTWISE_fast_gelu: return fast_gelu(x);
-    case ELEMENTWISE_hardswish: return x * relu6(x) / 6;
-    case ELEMENTWISE_hardsigmoid: return relu6(x) / 6;
-    case ELEMENTWISE_mish: return mish(x);
-    case ELEMENTWISE_log_sigmoid: return x != x ? x : fmin(x, 0) - log1p(exp(-fabs(x)));
-    default: return 1e300;
+    case ELEMENTWISE_neg:
+        return -x;
+    case ELEMENTWISE_sign:
+        return (x > 0) - (x < 0);
+    case ELEMENTWISE_floor:
+        return floor(x);
+    case ELEMENTWISE_ceil:
+        return ceil(x);
+    case ELEMENTWISE_trunc:
+        return trunc(x);
+    case ELEMENTWISE_round:
+        return rint(x);
+    case ELEMENTWISE_frac:
+        return x - trunc(x);
+    case ELEMENTWISE_sqrt:
+        return sqrt(x);
+    case ELEMENTWISE_rsqrt:
+        return 1 / sqrt(x);
+    case ELEMENTWISE_reciprocal:
+        return 1 / x;
+    case ELEMENTWISE_exp:
+        return exp(x);
+    case ELEMENTWISE_exp2:
+        return exp2(x);
+    case ELEMENTWISE_expm1:
+        return expm1(x);
+    case ELEMENTWISE_log:
+        return log(x);
+    case ELEMENTWISE_log2:
+        return log2(x);
+    case ELEMENTWISE_log10:
+        return log10(x);
+    case ELEMENTWISE_log1p:
+        return log1p(x);
+    case ELEMENTWISE_sin:
+        return sin(x);
+    case ELEMENTWISE_cos:
+        return cos(x);
+    case ELEMENTWISE_tan:
+        return tan(x);
+    case ELEMENTWISE_asin:
+        return asin(x);
+    case ELEMENTWISE_acos:
+        return acos(x);
+    case ELEMENTWISE_atan:
+        return atan(x);
+    case ELEMENTWISE_sinh:
+        return sinh(x);
+    case ELEMENTWISE_cosh:
+        return cosh(x);
+    case ELEMENTWISE_tanh:
+        return tanh(x);
+    case ELEMENTWISE_asinh:
+        return asinh(x);
+    case ELEMENTWISE_acosh:
+        return acosh(x);
+    case ELEMENTWISE_atanh:
+        return atanh(x);
+    case ELEMENTWISE_erf:
+        return erf(x);
+    case ELEMENTWISE_erfc:
+        return erfc(x);
+    case ELEMENTWISE_sinc:
+        return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x);
+    case ELEMENTWISE_sigmoid:
+        return sigmoid(x);
+    case ELEMENTWISE_logical_not:
+        return x == 0;
+    case ELEMENTWISE_is_finite:
+        return isfinite(x);
+    case ELEMENTWISE_is_pos_inf:
+        return x == (double)INFINITY;
+    case ELEMENTWISE_is_neg_inf:
+        return x == -(double)INFINITY;
+    case ELEMENTWISE_sign_bit:
+        return signbit(x) != 0;
+    case ELEMENTWISE_relu:
+        return x != x ? x : fmax(x, 0);
+    case ELEMENTWISE_silu:
+        return silu(x);
+    case ELEMENTWISE_gelu_tanh:
+        return gelu_tanh(x);
+    case ELEMENTWISE_fast_gelu:
+        return fast_gelu(x);
+    case ELEMENTWISE_hardswish:
+        return x * relu6(x) / 6;
+    case ELEMENTWISE_hardsigmoid:
+        return relu6(x) / 6;
+    case ELEMENTWISE_mish:
+        return mish(x);
+    case ELEMENTWISE_log_sigmoid:
+        return x != x ? x : fmin(x, 0) - log1p(exp(-fabs(x)));
+    default:
+        return 1e300;
     }
 }
 
@@ -117,15 +164,24 @@ static double slope(double (*f)(double), double x) { return (f(x + 1e-5) - f(x -
 static double reference_gradient(enum elementwise_id kernel, double g, double y)
 {
     switch (kernel) {
-    case ELEMENTWISE_silu_backward: return g * slope(silu, y);
-    case ELEMENTWISE_sigmoid_backward: return g * (1 - y) * y;
-    case ELEMENTWISE_tanh_backward: return g * (1 - y * y);
-    case ELEMENTWISE_gelu_tanh_backward: return g * slope(gelu_tanh, y);
-    case ELEMENTWISE_fast_gelu_backward: return g * slope(fast_gelu, y);
-    case ELEMENTWISE_hardswish_backward: return y <= -3 ? 0 : y < 3 ? g * (y / 3 + 0.5) : g;
-    case ELEMENTWISE_hardsigmoid_backward: return y > -3 && y < 3 ? g / 6 : 0;
-    case ELEMENTWISE_mish_backward: return g * slope(mish, y);
-    default: return 1e300;
+    case ELEMENTWISE_silu_backward:
+        return g * slope(silu, y);
+    case ELEMENTWISE_sigmoid_backward:
+        return g * (1 - y) * y;
+    case ELEMENTWISE_tanh_backward:
+        return g * (1 - y * y);
+    case ELEMENTWISE_gelu_tanh_backward:
+        return g * slope(gelu_tanh, y);
+    case ELEMENTWISE_fast_gelu_backward:
+        return g * slope(fast_gelu, y);
+    case ELEMENTWISE_hardswish_backward:
+        return y <= -3 ? 0 : y < 3 ? g * (y / 3 + 0.5) : g;
+    case ELEMENTWISE_hardsigmoid_backward:
+        return y > -3 && y < 3 ? g / 6 : 0;
+    case ELEMENTWISE_mish_backward:
+        return g * slope(mish, y);
+    default:
+        return 1e300;
     }
 }
 
@@ -134,8 +190,9 @@ static double tolerance(enum dtype dtype)
     return dtype == DTYPE_BF16 ? 8e-3 : dtype == DTYPE_F16 ? 1e-3 : dtype == DTYPE_F32 ? 1e-6 : 1e-9;
 }
 
-static const double samples[] = {0, -0.0, 0.5, -0.5, 1, -1, 2.5, -2.5, 3, -3, 0.1, 7, -7, 40, -40, 1e-3, -1e-3, (double)INFINITY,
-                                 -(double)INFINITY, (double)NAN, 0.9, 1.5, -1.5, 300};
+static const double samples[] = {
+    0,           -0.0, 0.5, -0.5, 1,  -1, 2.5, -2.5, 3, -3, 0.1, 7, -7, 40, -40, 1e-3, -1e-3, (double)INFINITY, -(double)INFINITY,
+    (double)NAN, 0.9,  1.5, -1.5, 300};
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 
 static int is_test(enum elementwise_id kernel) { return kernel >= ELEMENTWISE_eq && kernel <= ELEMENTWISE_sign_bit; }
@@ -161,7 +218,8 @@ static int comparable(const struct row *row, enum dtype dtype, double x, double 
         return 0;
     return !(row->gradient && isnan(expected)) && !(row->kernel == ELEMENTWISE_hardswish && isinf(x)) &&
            !((row->kernel == ELEMENTWISE_mish || row->kernel == ELEMENTWISE_silu || row->kernel == ELEMENTWISE_gelu_tanh ||
-              row->kernel == ELEMENTWISE_fast_gelu) && isinf(x));
+              row->kernel == ELEMENTWISE_fast_gelu) &&
+             isinf(x));
 }
 
 static void test_row(const struct row *row, enum dtype dtype, enum layout layout, int64_t width)
@@ -175,7 +233,8 @@ static void test_row(const struct row *row, enum dtype dtype, enum layout layout
     const int supported = kernels->elementwise->run[row->kernel][dtype_compute(compute)] != NULL;
     struct operand x = operand_make(dtype, 2, sizes, layout);
     struct operand g = operand_make(dtype, 2, sizes, LAYOUT_PLAIN);
-    struct operand out = operand_make(is_test(row->kernel) ? DTYPE_B8 : compute, 2, sizes, (enum layout)((layout + width) % LAYOUT_COUNT));
+    struct operand out =
+        operand_make(is_test(row->kernel) ? DTYPE_B8 : compute, 2, sizes, (enum layout)((layout + width) % LAYOUT_COUNT));
     double *const kept = calloc((size_t)x.count + 1, sizeof *kept);
     for (int64_t i = 0; i < x.count; ++i) {
         operand_set(&x, i, sample_for(row, dtype, i));
@@ -184,7 +243,7 @@ static void test_row(const struct row *row, enum dtype dtype, enum layout layout
     }
     uint64_t bytes = 0;
     aclOpExecutor *executor = NULL;
-    const int code = row->unary ? row->unary(x.tensor, out.tensor, &bytes, &executor)
+    const int code = row->unary     ? row->unary(x.tensor, out.tensor, &bytes, &executor)
                      : row->inplace ? row->inplace(x.tensor, &bytes, &executor)
                                     : row->gradient(g.tensor, x.tensor, out.tensor, &bytes, &executor);
     if (!supported || (row->inplace && dtype_kind(is_test(row->kernel) ? DTYPE_B8 : compute) > dtype_kind(dtype))) {
@@ -196,12 +255,13 @@ static void test_row(const struct row *row, enum dtype dtype, enum layout layout
             CHECK_OK(operand_launch(row->phase_2, bytes, executor));
         const struct operand *const result = row->inplace ? &x : &out;
         for (int64_t i = 0; i < x.count; ++i) {
-            const double raw = row->gradient ? reference_gradient(row->kernel, operand_get(&g, i), kept[i]) : reference_1(row->kernel, kept[i]);
+            const double raw =
+                row->gradient ? reference_gradient(row->kernel, operand_get(&g, i), kept[i]) : reference_1(row->kernel, kept[i]);
             if (!comparable(row, dtype, kept[i], raw))
                 continue;
             const double expected = operand_rounded(result->dtype, raw);
-            CHECK(check_near(operand_get(result, i), expected, tolerance(result->dtype) * (row->gradient ? 4 : 1)), "%s %s: %.9g -> %.9g, not %.9g", row->name,
-                  dtype_name(dtype), kept[i], operand_get(result, i), expected);
+            CHECK(check_near(operand_get(result, i), expected, tolerance(result->dtype) * (row->gradient ? 4 : 1)),
+                  "%s %s: %.9g -> %.9g, not %.9g", row->name, dtype_name(dtype), kept[i], operand_get(result, i), expected);
         }
     }
     free(kept);
@@ -215,7 +275,8 @@ static void test_examples(void)
     const int64_t sizes[] = {4};
     struct operand x = operand_make(DTYPE_F32, 1, sizes, LAYOUT_PLAIN), out = operand_make(DTYPE_F32, 1, sizes, LAYOUT_STEPPED);
     struct operand g = operand_make(DTYPE_F32, 1, sizes, LAYOUT_PLAIN), mask = operand_make(DTYPE_B8, 1, sizes, LAYOUT_PLAIN);
-    aclScalar *const slope = scalar_f64(0.1), *const one = scalar_i64(1), *const two = scalar_f64(2), *const twenty = scalar_i64(20);
+    aclScalar *const slope = scalar_f64(0.1), *const one = scalar_i64(1), *const two = scalar_f64(2),
+                     *const twenty = scalar_i64(20);
     aclScalar *const minus = scalar_f64(-1);
 #define SET(o, a, b, c, d) operand_set(&(o), 0, a), operand_set(&(o), 1, b), operand_set(&(o), 2, c), operand_set(&(o), 3, d)
 #define EXPECT(o, a, b, c, d)                                                                                         \
@@ -310,6 +371,12 @@ static void test_examples(void)
     EXPECT(out, 2, 4, 8, 16);
     CHECK_OK(RUN(aclnnPowTensorTensor, x.tensor, g.tensor, out.tensor));
     EXPECT(out, 1, 0.25, 1.0 / 27, 16);
+    struct operand single = operand_make(DTYPE_B8, 0, NULL, LAYOUT_PLAIN);
+    CHECK_OK(RUN(aclnnIsInScalarTensor, two, x.tensor, false, false, single.tensor));
+    CHECK_NEAR(operand_get(&single, 0), 1, 0);
+    CHECK_OK(RUN(aclnnIsInScalarTensor, twenty, x.tensor, false, false, single.tensor));
+    CHECK_NEAR(operand_get(&single, 0), 0, 0);
+    operand_free(&single);
     SET(x, 0.5, -0.25, 0, 0.99);
     CHECK_OK(RUN(aclnnErfinv, x.tensor, out.tensor));
     for (int i = 0; i < 4; ++i)

@@ -3,28 +3,34 @@
 
 #include "aclnn/math/binary.def"
 
-/* --- self +- alpha * other ------------------------------------------------------------------------------------------ */
+/* --- self +- alpha * other ----------------------------------------------------------------------------------------- */
 
 static bool scalar_is_one(const struct aclScalar *s)
 {
     switch (dtype_kind(s->dtype)) {
-    case KIND_FLOAT: return s->value.f64 == 1;
-    case KIND_COMPLEX: return s->value.c128.re == 1 && s->value.c128.im == 0;
-    default: return s->value.i64 == 1;
+    case KIND_FLOAT:
+        return s->value.f64 == 1;
+    case KIND_COMPLEX:
+        return s->value.c128.re == 1 && s->value.c128.im == 0;
+    default:
+        return s->value.i64 == 1;
     }
 }
 
 /* Either operand may be a scalar. negate: subtract. */
-static int plan_sum(enum operator_id id, struct elementwise_input self, struct elementwise_input other,
-                    const aclScalar *alpha, bool negate, const aclTensor *out, unsigned flags, uint64_t *workspace_size,
-                    aclOpExecutor **executor)
+static int plan_sum(enum operator_id id, struct elementwise_input self, struct elementwise_input other, const aclScalar *alpha,
+                    bool negate, const aclTensor *out, unsigned flags, uint64_t *workspace_size, aclOpExecutor **executor)
 {
     REQUIRE(alpha, ACLNN_ERROR_NULLPTR, "%s: alpha is null", operator_name(id));
     const bool plain = scalar_is_one(alpha);
-    struct elementwise_call call = {
-        .id = id, .rule = RULE_PROMOTE, .flags = flags | CALL_EXACT_SCALARS, .input_count = 2, .inputs = {self, other},
-        .out = INPUT_TENSOR(out), .kernel = plain ? (negate ? ELEMENTWISE_sub : ELEMENTWISE_add)
-                                                  : (negate ? ELEMENTWISE_sub_scaled : ELEMENTWISE_add_scaled)};
+    struct elementwise_call call = {.id = id,
+                                    .rule = RULE_PROMOTE,
+                                    .flags = flags | CALL_EXACT_SCALARS,
+                                    .input_count = 2,
+                                    .inputs = {self, other},
+                                    .out = INPUT_TENSOR(out),
+                                    .kernel = plain ? (negate ? ELEMENTWISE_sub : ELEMENTWISE_add)
+                                                    : (negate ? ELEMENTWISE_sub_scaled : ELEMENTWISE_add_scaled)};
     if (plain)
         return elementwise_plan(&call, workspace_size, executor);
     call.parameter_count = 1;
@@ -34,7 +40,8 @@ static int plan_sum(enum operator_id id, struct elementwise_input self, struct e
     if (given) {
         bool is_default;
         const enum dtype promoted = elementwise_promote(call.inputs, 2, &is_default);
-        REQUIRE(dtype_kind(alpha->dtype) <= dtype_kind(promoted) , ACLNN_ERROR_PARAM,
+        const bool counts = dtype_kind(alpha->dtype) <= KIND_INTEGER; /* any whole number goes with bools */
+        REQUIRE(counts || dtype_kind(alpha->dtype) <= dtype_kind(promoted), ACLNN_ERROR_PARAM,
                 "%s: alpha is %s, but the operands compute in %s; alpha must not be of a higher kind", operator_name(id),
                 dtype_name(alpha->dtype), dtype_name(promoted));
     }
@@ -52,12 +59,13 @@ static bool plan_plain_sum(enum operator_id id, enum elementwise_id kernel, cons
 }
 
 /* With alpha 1; scalar_first: the scalar is the left operand. */
-static bool plan_plain_scalar_sum(enum operator_id id, enum elementwise_id kernel, const aclTensor *tensor, const aclScalar *scalar,
-                                  bool scalar_first, const aclScalar *alpha, const aclTensor *out, uint64_t *workspace_size,
-                                  aclOpExecutor **executor)
+static bool plan_plain_scalar_sum(enum operator_id id, enum elementwise_id kernel, const aclTensor *tensor,
+                                  const aclScalar *scalar, bool scalar_first, const aclScalar *alpha, const aclTensor *out,
+                                  uint64_t *workspace_size, aclOpExecutor **executor)
 {
-    return alpha && scalar_is_one(alpha) && elementwise_plan_small_scalar(id, kernel, CALL_EXACT_SCALARS, tensor, scalar, scalar_first,
-                                                                          out, workspace_size, executor);
+    return alpha && scalar_is_one(alpha) &&
+           elementwise_plan_small_scalar(id, kernel, CALL_EXACT_SCALARS, tensor, scalar, scalar_first, out, workspace_size,
+                                         executor);
 }
 
 aclnnStatus aclnnAddGetWorkspaceSize(const aclTensor *self, const aclTensor *other, const aclScalar *alpha, aclTensor *out,
@@ -91,7 +99,8 @@ ACLNN_PHASE_2(Adds)
 aclnnStatus aclnnInplaceAddsGetWorkspaceSize(const aclTensor *selfRef, const aclScalar *other, const aclScalar *alpha,
                                              uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    if (plan_plain_scalar_sum(OPERATOR_InplaceAdds, ELEMENTWISE_add, selfRef, other, false, alpha, selfRef, workspaceSize, executor))
+    if (plan_plain_scalar_sum(OPERATOR_InplaceAdds, ELEMENTWISE_add, selfRef, other, false, alpha, selfRef, workspaceSize,
+                              executor))
         return 0;
     return plan_sum(OPERATOR_InplaceAdds, TENSOR(selfRef), SCALAR(other), alpha, false, selfRef, CALL_INPLACE, workspaceSize,
                     executor);
@@ -136,7 +145,8 @@ ACLNN_PHASE_2(Subs)
 aclnnStatus aclnnInplaceSubsGetWorkspaceSize(aclTensor *selfRef, const aclScalar *other, const aclScalar *alpha,
                                              uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    if (plan_plain_scalar_sum(OPERATOR_InplaceSubs, ELEMENTWISE_sub, selfRef, other, false, alpha, selfRef, workspaceSize, executor))
+    if (plan_plain_scalar_sum(OPERATOR_InplaceSubs, ELEMENTWISE_sub, selfRef, other, false, alpha, selfRef, workspaceSize,
+                              executor))
         return 0;
     return plan_sum(OPERATOR_InplaceSubs, TENSOR(selfRef), SCALAR(other), alpha, true, selfRef, CALL_INPLACE, workspaceSize,
                     executor);
@@ -160,17 +170,20 @@ aclnnStatus aclnnRsubsGetWorkspaceSize(const aclTensor *self, const aclScalar *o
 }
 ACLNN_PHASE_2(Rsubs)
 
-/* --- division with a rounding mode ---------------------------------------------------------------------------------- */
+/* --- division with a rounding mode --------------------------------------------------------------------------------- */
 
 static int plan_division(enum operator_id id, struct elementwise_input self, struct elementwise_input other, int mode,
                          const aclTensor *out, unsigned flags, uint64_t *workspace_size, aclOpExecutor **executor)
 {
     static const enum elementwise_id kernel_of[] = {ELEMENTWISE_div, ELEMENTWISE_div_trunc, ELEMENTWISE_div_floor};
     REQUIRE(mode >= 0 && mode <= 2, ACLNN_ERROR_PARAM, "%s: mode is %d; 0 = none, 1 = trunc, 2 = floor", operator_name(id), mode);
-    const struct elementwise_call call = {
-        .id = id, .kernel = kernel_of[mode], .rule = mode ? RULE_PROMOTE : RULE_FLOAT,
-        .flags = flags | (mode ? CALL_REFUSE_ZERO : CALL_EXACT_SCALARS), .input_count = 2, .inputs = {self, other},
-        .out = INPUT_TENSOR(out)};
+    const struct elementwise_call call = {.id = id,
+                                          .kernel = kernel_of[mode],
+                                          .rule = mode ? RULE_PROMOTE : RULE_FLOAT,
+                                          .flags = flags | CALL_EXACT_SCALARS | (mode ? CALL_REFUSE_ZERO : 0),
+                                          .input_count = 2,
+                                          .inputs = {self, other},
+                                          .out = INPUT_TENSOR(out)};
     return elementwise_plan(&call, workspace_size, executor);
 }
 

@@ -7,8 +7,8 @@
 
 static struct view dense_view(void *data, int64_t count, enum dtype dtype)
 {
-    return (struct view){.data = data, .count = count, .dtype = (uint8_t)dtype, .ndim = 1, .contiguous = true, .sizes = {count},
-                         .strides = {1}};
+    return (struct view){
+        .data = data, .count = count, .dtype = (uint8_t)dtype, .ndim = 1, .contiguous = true, .sizes = {count}, .strides = {1}};
 }
 
 /* operands[0] = operands[1]; an overlapping source goes through the workspace. */
@@ -50,9 +50,14 @@ static bool copies_densely(const struct view *out, const struct view *in)
 static void small_task(struct plan *plan, int (*run)(struct task *task), const struct view *out, const void *in)
 {
     plan->small = 1;
-    plan->task = (struct task){.run = run, .class = &plan_small_class, .out = out->data, .a = in, .count = out->count,
-                               .dtype = out->dtype,
-                               .flags = out->count * (int64_t)dtype_bytes((enum dtype)out->dtype) <= SMALL_COPY_BYTES ? TASK_SMALL : 0};
+    plan->task =
+        (struct task){.run = run,
+                      .class = &plan_small_class,
+                      .out = out->data,
+                      .a = in,
+                      .count = out->count,
+                      .dtype = out->dtype,
+                      .flags = out->count * (int64_t)dtype_bytes((enum dtype)out->dtype) <= SMALL_COPY_BYTES ? TASK_SMALL : 0};
 }
 
 static int plan_copy(enum operator_id id, const aclTensor *to, const char *to_name, const aclTensor *from, const char *from_name,
@@ -108,7 +113,10 @@ ACLNN_PHASE_2(InplaceFillTensor)
 
 /* --- fills with a number ------------------------------------------------------------------------------------------- */
 
-struct fill { union elementwise_scalar value; enum dtype dtype; };
+struct fill {
+    union elementwise_scalar value;
+    enum dtype dtype;
+};
 
 static int run_fill(struct plan *plan)
 {

@@ -8,12 +8,12 @@
 #include "base/half.h"
 
 enum {
-    SMALL_ELEMENTS = 4096,      /* up to here a cheap task may run in the caller */
+    SMALL_ELEMENTS = 4096, /* up to here a cheap task may run in the caller */
     SMALL_COSTLY_ELEMENTS = 1024,
     SMALL_STRIDED_ELEMENTS = 1024
 };
 
-/* --- scalars and promotion ---------------------------------------------------------------------------------------- */
+/* --- scalars and promotion ----------------------------------------------------------------------------------------- */
 
 union elementwise_scalar elementwise_scalar_from(const struct aclScalar *scalar, enum dtype compute)
 {
@@ -44,10 +44,14 @@ static enum dtype scalar_dtype(enum dtype compute)
 static enum dtype wrapped_dtype(enum dtype scalar)
 {
     switch (dtype_kind(scalar)) {
-    case KIND_BOOL: return DTYPE_B8;
-    case KIND_INTEGER: return DTYPE_I64;
-    case KIND_FLOAT: return DTYPE_F32;
-    default: return DTYPE_C64;
+    case KIND_BOOL:
+        return DTYPE_B8;
+    case KIND_INTEGER:
+        return DTYPE_I64;
+    case KIND_FLOAT:
+        return DTYPE_F32;
+    default:
+        return DTYPE_C64;
     }
 }
 
@@ -81,14 +85,15 @@ enum dtype elementwise_promote(const struct elementwise_input *inputs, int count
     return all;
 }
 
-/* --- checks ------------------------------------------------------------------------------------------------------- */
+/* --- checks -------------------------------------------------------------------------------------------------------- */
 
 int elementwise_check_output(enum operator_id id, const struct view *out, const char *name)
 {
     for (int i = 0; i < out->ndim; ++i)
         REQUIRE(out->strides[i] != 0 || out->sizes[i] <= 1 || out->count == 0, ACLNN_ERROR_PARAM,
                 "%s: %s %s is expanded along dimension %d: several of its elements share memory, so it can't be written. "
-                "Clone it first", operator_name(id), name, view_text(out), i);
+                "Clone it first",
+                operator_name(id), name, view_text(out), i);
     return 0;
 }
 
@@ -153,7 +158,7 @@ static int check_shape(const struct elementwise_call *call)
     return elementwise_check_output(call->id, out, call->out.name);
 }
 
-/* --- contiguous operands of one shape and type: the task is everything -------------------------------------------- */
+/* --- contiguous operands of one shape and type: the task is everything --------------------------------------------- */
 
 enum small_detail { SMALL_KERNEL_MASK = 0xffff, SMALL_CONSTANT_A = 1 << 16, SMALL_CONSTANT_B = 2 << 16 };
 
@@ -186,8 +191,13 @@ static void small_add(struct strided_loop *loop, const struct task *task, const 
         loop_add_constant(loop, scalar_dtype(dtype), (union elementwise_scalar){.i64 = task->immediate.i64}, compute);
         return;
     }
-    const struct view v = {.data = (char *)(uintptr_t)data, .count = task->count, .dtype = (uint8_t)dtype, .ndim = 1,
-                           .contiguous = true, .sizes = {task->count}, .strides = {1}};
+    const struct view v = {.data = (char *)(uintptr_t)data,
+                           .count = task->count,
+                           .dtype = (uint8_t)dtype,
+                           .ndim = 1,
+                           .contiguous = true,
+                           .sizes = {task->count},
+                           .strides = {1}};
     loop_add(loop, &v, compute);
 }
 
@@ -199,8 +209,13 @@ static __attribute__((noinline)) int run_small_loop(const struct task *task)
     struct strided_loop loop;
     loop_begin(&loop, kernel, compute);
     loop.scalars[0].i64 = task->immediate.i64;
-    const struct view out = {.data = task->out, .count = task->count, .dtype = (uint8_t)small_result_dtype(task), .ndim = 1,
-                             .contiguous = true, .sizes = {task->count}, .strides = {1}};
+    const struct view out = {.data = task->out,
+                             .count = task->count,
+                             .dtype = (uint8_t)small_result_dtype(task),
+                             .ndim = 1,
+                             .contiguous = true,
+                             .sizes = {task->count},
+                             .strides = {1}};
     loop_add(&loop, &out, elementwise_result_dtype(result, compute));
     small_add(&loop, task, task->a, task->detail & SMALL_CONSTANT_A);
     if (elementwise_infos[kernel].inputs > 1)
@@ -273,9 +288,8 @@ static inline bool fits_small(const struct view *out, const struct view *in, uns
     return true;
 }
 
-bool elementwise_plan_small(enum operator_id id, enum elementwise_id kernel, const struct aclTensor *a,
-                            const struct aclTensor *b, const struct aclTensor *out, uint64_t *workspace_size,
-                            struct aclOpExecutor **executor)
+bool elementwise_plan_small(enum operator_id id, enum elementwise_id kernel, const struct aclTensor *a, const struct aclTensor *b,
+                            const struct aclTensor *out, uint64_t *workspace_size, struct aclOpExecutor **executor)
 {
     if (!a || !out || out->view.dtype == DTYPE_NONE || !out->view.contiguous || !out->view.data)
         return false;
@@ -293,9 +307,9 @@ bool elementwise_plan_small(enum operator_id id, enum elementwise_id kernel, con
 
 static bool is_half(enum dtype d) { return d == DTYPE_F16 || d == DTYPE_BF16; }
 
-bool elementwise_plan_small_scalar(enum operator_id id, enum elementwise_id kernel, unsigned flags, const struct aclTensor *tensor,
-                                   const struct aclScalar *scalar, bool scalar_first, const struct aclTensor *out,
-                                   uint64_t *workspace_size, struct aclOpExecutor **executor)
+bool elementwise_plan_small_scalar(enum operator_id id, enum elementwise_id kernel, unsigned flags,
+                                   const struct aclTensor *tensor, const struct aclScalar *scalar, bool scalar_first,
+                                   const struct aclTensor *out, uint64_t *workspace_size, struct aclOpExecutor **executor)
 {
     if (!tensor || !scalar || !out || tensor->view.dtype == DTYPE_NONE || !out->view.contiguous)
         return false;
@@ -318,20 +332,21 @@ bool elementwise_plan_small_scalar(enum operator_id id, enum elementwise_id kern
     return true;
 }
 
-/* --- everything else ---------------------------------------------------------------------------------------------- */
+/* --- everything else ----------------------------------------------------------------------------------------------- */
 
 /* One pass of a plan. */
 struct elementwise_job {
     uint16_t kernel;
     uint8_t compute;
-    uint8_t result;           /* type of the kernel's result */
+    uint8_t result; /* type of the kernel's result */
     uint8_t input_count;
     uint8_t refuse_zero;
-    uint8_t out;              /* index in the plan */
-    uint8_t input_dtypes[ELEMENTWISE_OPERANDS - 1];    /* as the kernel takes them */
+    uint8_t out;                                    /* index in the plan */
+    uint8_t half;                                   /* the promoted type when it is a half type, else DTYPE_NONE */
+    uint8_t input_dtypes[ELEMENTWISE_OPERANDS - 1]; /* as the kernel takes them */
     uint8_t constant_dtypes[ELEMENTWISE_OPERANDS - 1];
-    uint8_t copied[ELEMENTWISE_OPERANDS - 1];          /* overlaps the output: goes through the workspace */
-    int8_t operands[ELEMENTWISE_OPERANDS - 1];         /* index in the plan; -1: a constant */
+    uint8_t copied[ELEMENTWISE_OPERANDS - 1];  /* overlaps the output: goes through the workspace */
+    int8_t operands[ELEMENTWISE_OPERANDS - 1]; /* index in the plan; -1: a constant */
     union elementwise_scalar constants[ELEMENTWISE_OPERANDS - 1];
     union elementwise_scalar scalars[ELEMENTWISE_SCALARS];
 };
@@ -369,6 +384,8 @@ static int run_job(const struct plan *plan, const struct elementwise_job *job, c
             *workspace += view_bytes(&in);
         }
         loop_add(&loop, &in, dtype);
+        if (job->half != DTYPE_NONE && dtype_kind((enum dtype)in.dtype) == KIND_INTEGER && in.count > 1)
+            loop_round_through(&loop, (enum dtype)job->half);
     }
     _Atomic bool zero_found = false;
     if (job->refuse_zero) {
@@ -460,6 +477,7 @@ static int plan_job(const struct elementwise_call *call, enum dtype promoted, st
                                    : plan_output(plan, call->out.tensor, call->out.name, &out));
     job->kernel = (uint16_t)call->kernel;
     job->compute = (uint8_t)compute;
+    job->half = (uint8_t)(is_half(promoted) ? promoted : DTYPE_NONE);
     job->result = (uint8_t)elementwise_result_dtype((enum elementwise_result)elementwise_infos[call->kernel].result, compute);
     job->input_count = (uint8_t)call->input_count;
     job->refuse_zero = (call->flags & CALL_REFUSE_ZERO) && dtype_kind(compute) == KIND_INTEGER;
@@ -511,7 +529,8 @@ static int check_call(const struct elementwise_call *call, enum dtype *promoted)
     if (!kernels->elementwise->run[call->kernel][compute])
         return fail_dtype(call, *promoted);
     const enum dtype out = (enum dtype)call->out.tensor->view.dtype;
-    const enum dtype result = elementwise_result_dtype((enum elementwise_result)elementwise_infos[call->kernel].result, *promoted);
+    const enum dtype result =
+        elementwise_result_dtype((enum elementwise_result)elementwise_infos[call->kernel].result, *promoted);
     REQUIRE(dtype_kind(result) <= dtype_kind(out), ACLNN_ERROR_PARAM, "%s: result type %s can't be cast to the type of %s, %s",
             operator_name(call->id), dtype_name(result), call->out.name, dtype_name(out));
     return check_shape(call);

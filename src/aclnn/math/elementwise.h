@@ -18,10 +18,10 @@ enum elementwise_rule {
 };
 
 enum elementwise_flags {
-    CALL_MASK_FIRST = 1,  /* the first input is a mask and doesn't take part in promotion */
+    CALL_MASK_FIRST = 1,    /* the first input is a mask and doesn't take part in promotion */
     CALL_EXACT_SCALARS = 2, /* scalars keep f32 precision with half tensors; else they are rounded to the half type first */
-    CALL_REFUSE_ZERO = 4, /* a zero in the last operand is an error when computing in integers */
-    CALL_INPLACE = 8      /* `out` is also the first input */
+    CALL_REFUSE_ZERO = 4,   /* a zero in the last operand is an error when computing in integers */
+    CALL_INPLACE = 8        /* `out` is also the first input */
 };
 
 /* A tensor or a scalar; just one of the two is set. */
@@ -52,25 +52,30 @@ enum { ELEMENTWISE_PASSES = 2 };
 int elementwise_plan_passes(const struct elementwise_call *calls, int count, uint64_t *workspace_size,
                             struct aclOpExecutor **executor);
 
-/* The fast path of the hottest operators: same shape and type, all contiguous. False when it isn't that; then nothing happened. */
-bool elementwise_plan_small(enum operator_id id, enum elementwise_id kernel, const struct aclTensor *a,
-                            const struct aclTensor *b, const struct aclTensor *out, uint64_t *workspace_size,
-                            struct aclOpExecutor **executor);
+/* The fast path of the hottest operators: same shape and type, all contiguous. False when it isn't that: nothing happened. */
+bool elementwise_plan_small(enum operator_id id, enum elementwise_id kernel, const struct aclTensor *a, const struct aclTensor *b,
+                            const struct aclTensor *out, uint64_t *workspace_size, struct aclOpExecutor **executor);
 
 /* The same for a tensor and a scalar. */
-bool elementwise_plan_small_scalar(enum operator_id id, enum elementwise_id kernel, unsigned flags, const struct aclTensor *tensor,
-                                   const struct aclScalar *scalar, bool scalar_first, const struct aclTensor *out,
-                                   uint64_t *workspace_size, struct aclOpExecutor **executor);
+bool elementwise_plan_small_scalar(enum operator_id id, enum elementwise_id kernel, unsigned flags,
+                                   const struct aclTensor *tensor, const struct aclScalar *scalar, bool scalar_first,
+                                   const struct aclTensor *out, uint64_t *workspace_size, struct aclOpExecutor **executor);
 
 /* May a row of the .def files try the fast path? The result must have the operands' type and nothing be checked on the way;
  * whether the type is supported, the kernel table says. Folds to a constant. */
 static inline bool elementwise_is_same(enum elementwise_id kernel, unsigned flags, enum elementwise_rule rule)
 {
-    static const uint8_t results[ELEMENTWISE_COUNT] = {
-#define OP(name_, inputs_, result_, cost_) [ELEMENTWISE_##name_] = RESULT_##result_,
+    enum elementwise_result result = RESULT_BOOL;
+    switch (kernel) {
+#define OP(name_, inputs_, result_, cost_) \
+    case ELEMENTWISE_##name_: \
+        result = RESULT_##result_; \
+        break;
 #include "kernels/elementwise.def"
-    };
-    return results[kernel] == RESULT_SAME && flags == 0 && rule != RULE_LOGICAL;
+    default:
+        break;
+    }
+    return result == RESULT_SAME && flags == 0 && rule != RULE_LOGICAL;
 }
 
 /* The promoted type of tensors and scalars, by torch's rules. *is_default: a scalar alone made it floating (then it is f32). */

@@ -4,16 +4,24 @@
 /* The exponents that torch computes without pow, and so exactly. ELEMENTWISE_pow: none of them. */
 static enum elementwise_id power_kernel(double exponent)
 {
-    return exponent == 2 ? ELEMENTWISE_square : exponent == 3 ? ELEMENTWISE_cube : exponent == 0.5 ? ELEMENTWISE_sqrt
-           : exponent == -0.5 ? ELEMENTWISE_rsqrt : exponent == -1 ? ELEMENTWISE_reciprocal
-           : exponent == -2 ? ELEMENTWISE_reciprocal_square : ELEMENTWISE_pow;
+    return exponent == 2      ? ELEMENTWISE_square
+           : exponent == 3    ? ELEMENTWISE_cube
+           : exponent == 0.5  ? ELEMENTWISE_sqrt
+           : exponent == -0.5 ? ELEMENTWISE_rsqrt
+           : exponent == -1   ? ELEMENTWISE_reciprocal
+           : exponent == -2   ? ELEMENTWISE_reciprocal_square
+                              : ELEMENTWISE_pow;
 }
 
-static int plan_power(enum operator_id id, struct elementwise_input base, struct elementwise_input exponent,
-                      const aclTensor *out, unsigned flags, uint64_t *workspace_size, aclOpExecutor **executor)
+static int plan_power(enum operator_id id, struct elementwise_input base, struct elementwise_input exponent, const aclTensor *out,
+                      unsigned flags, uint64_t *workspace_size, aclOpExecutor **executor)
 {
-    struct elementwise_call call = {.id = id, .kernel = ELEMENTWISE_pow, .rule = RULE_PROMOTE,
-                                    .flags = flags | CALL_EXACT_SCALARS, .input_count = 2, .inputs = {base, exponent},
+    struct elementwise_call call = {.id = id,
+                                    .kernel = ELEMENTWISE_pow,
+                                    .rule = RULE_PROMOTE,
+                                    .flags = flags | CALL_EXACT_SCALARS,
+                                    .input_count = 2,
+                                    .inputs = {base, exponent},
                                     .out = INPUT_TENSOR(out)};
     const bool given = (base.tensor || base.scalar) && (exponent.tensor || exponent.scalar);
     if (!given || (base.tensor && base.tensor->view.dtype == DTYPE_NONE) ||
@@ -30,7 +38,9 @@ static int plan_power(enum operator_id id, struct elementwise_input base, struct
     if (exponent.scalar && dtype_kind(exponent.scalar->dtype) != KIND_COMPLEX &&
         (dtype_is_floating(promoted) || dtype_kind(promoted) == KIND_INTEGER)) {
         const enum elementwise_id kernel = power_kernel(scalar_to_double(exponent.scalar));
-        const bool same_type = base.tensor && base.tensor->view.dtype == promoted;
+        /* torch takes roots of f16 through pow, which is infinite for -infinity, where the root is NaN. */
+        const bool root = kernel == ELEMENTWISE_sqrt || kernel == ELEMENTWISE_rsqrt;
+        const bool same_type = base.tensor && base.tensor->view.dtype == promoted && !(root && promoted == DTYPE_F16);
         if (same_type && kernel != ELEMENTWISE_pow && kernels->elementwise->run[kernel][dtype_compute(promoted)]) {
             call.kernel = kernel;
             call.input_count = 1;
@@ -63,8 +73,8 @@ aclnnStatus aclnnPowTensorScalarGetWorkspaceSize(const aclTensor *self, const ac
 }
 ACLNN_PHASE_2(PowTensorScalar)
 
-aclnnStatus aclnnInplacePowTensorScalarGetWorkspaceSize(const aclTensor *self, const aclScalar *exponent,
-                                                        uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnInplacePowTensorScalarGetWorkspaceSize(const aclTensor *self, const aclScalar *exponent, uint64_t *workspaceSize,
+                                                        aclOpExecutor **executor)
 {
     return plan_power(OPERATOR_InplacePowTensorScalar, (struct elementwise_input)INPUT_TENSOR(self),
                       (struct elementwise_input)INPUT_SCALAR(exponent), self, CALL_INPLACE, workspaceSize, executor);

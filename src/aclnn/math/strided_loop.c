@@ -6,8 +6,8 @@
 #include "base/pool.h"
 
 enum {
-    ELEMENT_BYTES = 16,  /* of the largest type */
-    LONG_ROW = 128       /* rows at least this long are worked on one by one, in place */
+    ELEMENT_BYTES = 16, /* of the largest type */
+    LONG_ROW = 128      /* rows at least this long are worked on one by one, in place */
 };
 
 const struct elementwise_info elementwise_infos[ELEMENTWISE_COUNT] = {
@@ -42,7 +42,7 @@ void convert_elements(void *out, enum dtype to, const void *in, enum dtype from,
     }
 }
 
-/* --- building ----------------------------------------------------------------------------------------------------- */
+/* --- building ------------------------------------------------------------------------------------------------------ */
 
 void loop_begin_with(struct strided_loop *loop, elementwise_fn run, int cost)
 {
@@ -68,8 +68,14 @@ void loop_add(struct strided_loop *loop, const struct view *view, enum dtype ker
     o->data = view->data;
     o->dtype = view->dtype;
     o->kernel_dtype = (uint8_t)kernel_dtype;
+    o->through = DTYPE_NONE;
     o->read = i > 0;
     o->written = i == 0;
+}
+
+void loop_round_through(struct strided_loop *loop, enum dtype half)
+{
+    loop->operands[loop->operand_count - 1].through = (uint8_t)half;
 }
 
 void loop_add_updated(struct strided_loop *loop, const struct view *view, enum dtype kernel_dtype)
@@ -79,13 +85,12 @@ void loop_add_updated(struct strided_loop *loop, const struct view *view, enum d
     o->read = o->written = true;
 }
 
-void loop_add_constant(struct strided_loop *loop, enum dtype value_dtype, union elementwise_scalar value,
-                       enum dtype kernel_dtype)
+void loop_add_constant(struct strided_loop *loop, enum dtype value_dtype, union elementwise_scalar value, enum dtype kernel_dtype)
 {
     const int i = loop->operand_count;
     loop->constants[i] = value;
-    const struct view scalar = {.data = (char *)&loop->constants[i], .count = 1, .dtype = (uint8_t)value_dtype,
-                                .contiguous = true};
+    const struct view scalar = {
+        .data = (char *)&loop->constants[i], .count = 1, .dtype = (uint8_t)value_dtype, .contiguous = true};
     loop_add(loop, &scalar, kernel_dtype);
 }
 
@@ -172,7 +177,7 @@ bool loop_ready(struct strided_loop *loop)
     return true;
 }
 
-/* --- moving rows -------------------------------------------------------------------------------------------------- */
+/* --- moving rows --------------------------------------------------------------------------------------------------- */
 
 struct position {
     int64_t index[TENSOR_MAX_DIMS];
@@ -228,8 +233,7 @@ static void gather_row(void *out, const char *in, int64_t stride, size_t bytes, 
         kernels->cast->gather[size_index(bytes)](out, in, stride, (size_t)n);
 }
 
-static void gather_rows(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index, int64_t n,
-                        char *out)
+static void gather_rows(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index, int64_t n, char *out)
 {
     const int last = loop->ndim - 1;
     const size_t bytes = dtype_bytes((enum dtype)o->dtype);
@@ -270,8 +274,7 @@ static void scatter_rows(const struct strided_loop *loop, const struct loop_oper
     }
 }
 
-static char *direct_address(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index,
-                            int64_t element)
+static char *direct_address(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index, int64_t element)
 {
     const int64_t offset = o->linear ? element : offset_at(loop, o, index);
     return o->data + offset * (int64_t)dtype_bytes((enum dtype)o->dtype);
@@ -282,6 +285,13 @@ static void load_elements(const struct strided_loop *loop, const struct loop_ope
                           int64_t n, void *out)
 {
     _Alignas(64) char raw[LOOP_TILE * ELEMENT_BYTES];
+    if (o->through != DTYPE_NONE) {
+        uint16_t rounded[LOOP_TILE];
+        gather_rows(loop, o, index, n, raw);
+        convert_elements(rounded, (enum dtype)o->through, raw, (enum dtype)o->dtype, n);
+        convert_elements(out, (enum dtype)o->kernel_dtype, rounded, (enum dtype)o->through, n);
+        return;
+    }
     if (o->linear) {
         convert_elements(out, (enum dtype)o->kernel_dtype, direct_address(loop, o, index, element), (enum dtype)o->dtype, n);
     } else if (o->dtype == o->kernel_dtype) {
@@ -292,8 +302,8 @@ static void load_elements(const struct strided_loop *loop, const struct loop_ope
     }
 }
 
-static void store_elements(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index,
-                           int64_t element, int64_t n, const void *in)
+static void store_elements(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index, int64_t element,
+                           int64_t n, const void *in)
 {
     _Alignas(64) char raw[LOOP_TILE * ELEMENT_BYTES];
     if (o->linear) {
@@ -313,7 +323,7 @@ static void fill_constant(const struct loop_operand *o, void *out, int64_t n)
     kernels->cast->fill[size_index(dtype_bytes((enum dtype)o->kernel_dtype))](out, element, (size_t)n);
 }
 
-/* --- running ------------------------------------------------------------------------------------------------------ */
+/* --- running ------------------------------------------------------------------------------------------------------- */
 
 static int64_t step_limit(const struct strided_loop *loop, const int64_t *index, int64_t left)
 {
@@ -386,18 +396,23 @@ void loop_range(const struct strided_loop *loop, int64_t begin, int64_t end)
     }
 }
 
-/* --- transposing copies ------------------------------------------------------------------------------------------------ */
+/* --- transposing copies -------------------------------------------------------------------------------------------- */
 
 enum { TRANSPOSE_BLOCK = 32, TRANSPOSE_COLUMNS = 256 };
 
 /* A copy whose input is dense along another dimension (`rows`) than the output: goes in blocks that fit the nearest cache. */
-struct transposition { const struct strided_loop *loop; int rows, columns; int64_t row_blocks, column_blocks; };
+struct transposition {
+    const struct strided_loop *loop;
+    int rows, columns;
+    int64_t row_blocks, column_blocks;
+};
 
 static bool find_transposition(const struct strided_loop *loop, struct transposition *t)
 {
     const struct loop_operand *const out = &loop->operands[0], *const in = &loop->operands[1];
     const int last = loop->ndim - 1;
-    if (loop->run || loop->ndim < 2 || out->dtype != in->dtype || in->constant || out->strides[last] != 1 || in->strides[last] == 1)
+    if (loop->run || loop->ndim < 2 || out->dtype != in->dtype || in->constant || out->strides[last] != 1 ||
+        in->strides[last] == 1)
         return false;
     for (int d = 0; d < last; ++d)
         if (in->strides[d] == 1 && loop->sizes[d] >= 8 && loop->sizes[last] >= 8) {
@@ -419,7 +434,8 @@ static void transpose_strip(const struct transposition *t, int64_t number)
     number /= t->column_blocks;
     const int64_t first_row = number % t->row_blocks * TRANSPOSE_BLOCK;
     number /= t->row_blocks;
-    int64_t out_offset = first_row * out->strides[t->rows] + first_column, in_offset = first_row + first_column * in->strides[t->columns];
+    int64_t out_offset = first_row * out->strides[t->rows] + first_column,
+            in_offset = first_row + first_column * in->strides[t->columns];
     for (int d = loop->ndim - 1; d >= 0; --d) {
         if (d == t->rows || d == t->columns)
             continue;
@@ -427,12 +443,14 @@ static void transpose_strip(const struct transposition *t, int64_t number)
         in_offset += number % loop->sizes[d] * in->strides[d];
         number /= loop->sizes[d];
     }
-    const int64_t bytes = (int64_t)dtype_bytes((enum dtype)out->dtype), rows = lesser(loop->sizes[t->rows] - first_row, TRANSPOSE_BLOCK);
+    const int64_t bytes = (int64_t)dtype_bytes((enum dtype)out->dtype),
+                  rows = lesser(loop->sizes[t->rows] - first_row, TRANSPOSE_BLOCK);
     const int64_t columns = lesser(loop->sizes[t->columns] - first_column, TRANSPOSE_COLUMNS);
     for (int64_t c = 0; c < columns; c += TRANSPOSE_BLOCK)
-        kernels->cast->transpose[size_index((size_t)bytes)](
-            out->data + (out_offset + c) * bytes, out->strides[t->rows], in->data + (in_offset + c * in->strides[t->columns]) * bytes,
-            in->strides[t->columns], (size_t)rows, (size_t)lesser(columns - c, TRANSPOSE_BLOCK));
+        kernels->cast->transpose[size_index((size_t)bytes)](out->data + (out_offset + c) * bytes, out->strides[t->rows],
+                                                            in->data + (in_offset + c * in->strides[t->columns]) * bytes,
+                                                            in->strides[t->columns], (size_t)rows,
+                                                            (size_t)lesser(columns - c, TRANSPOSE_BLOCK));
 }
 
 static void transpose_body(void *argument, int64_t begin, int64_t end)
@@ -448,7 +466,7 @@ static void transpose_run(struct transposition *t)
     pool_for(matrices * t->row_blocks * t->column_blocks, 2, transpose_body, t);
 }
 
-/* --- all elements -------------------------------------------------------------------------------------------------------- */
+/* --- all elements -------------------------------------------------------------------------------------------------- */
 
 static void loop_body(void *argument, int64_t begin, int64_t end) { loop_range(argument, begin, end); }
 

@@ -25,10 +25,11 @@ struct loop_operand {
     char *data;
     uint8_t dtype;        /* in memory */
     uint8_t kernel_dtype; /* what the kernel takes or gives */
+    uint8_t through;      /* a half type that values are rounded to on the way, or DTYPE_NONE */
     bool read, written;
-    bool constant;        /* one element for all */
-    bool linear;          /* element i lies at data[i] */
-    bool direct;          /* the kernel may work on its memory */
+    bool constant;                    /* one element for all */
+    bool linear;                      /* element i lies at data[i] */
+    bool direct;                      /* the kernel may work on its memory */
     int64_t strides[TENSOR_MAX_DIMS]; /* elements; innermost last */
 };
 
@@ -57,6 +58,8 @@ void loop_begin(struct strided_loop *loop, enum elementwise_id kernel, enum dtyp
 void loop_begin_with(struct strided_loop *loop, elementwise_fn run, int cost);
 /* The first operand is the output, the others are inputs. */
 void loop_add(struct strided_loop *loop, const struct view *view, enum dtype kernel_dtype);
+/* Rounds the newest operand, an input, to a half type before the kernel sees it: what torch does to integers among halves. */
+void loop_round_through(struct strided_loop *loop, enum dtype half);
 /* An operand that is read and written. */
 void loop_add_updated(struct strided_loop *loop, const struct view *view, enum dtype kernel_dtype);
 /* An input that is one value of type f64, i64 or c128. */

@@ -5,7 +5,7 @@
 #define TENSOR(x) ((struct elementwise_input)INPUT_TENSOR(x))
 #define SCALAR(x) ((struct elementwise_input)INPUT_SCALAR(x))
 
-/* --- clamp: either bound may be missing ------------------------------------------------------------------------------- */
+/* --- clamp: either bound may be missing ---------------------------------------------------------------------------- */
 
 static bool given(struct elementwise_input input) { return input.tensor || input.scalar; }
 
@@ -58,14 +58,19 @@ aclnnStatus aclnnInplaceHardtanhGetWorkspaceSize(aclTensor *selfRef, const aclSc
 }
 ACLNN_PHASE_2(InplaceHardtanh)
 
-/* --- choices ------------------------------------------------------------------------------------------------------------ */
+/* --- choices ------------------------------------------------------------------------------------------------------- */
 
-static int plan_choice(enum operator_id id, const aclTensor *mask, struct elementwise_input chosen, struct elementwise_input other,
-                       const aclTensor *out, unsigned flags, uint64_t *workspace_size, aclOpExecutor **executor)
+static int plan_choice(enum operator_id id, const aclTensor *mask, struct elementwise_input chosen,
+                       struct elementwise_input other, const aclTensor *out, unsigned flags, uint64_t *workspace_size,
+                       aclOpExecutor **executor)
 {
-    const struct elementwise_call call = {
-        .id = id, .kernel = ELEMENTWISE_where, .rule = RULE_RAW, .flags = flags | CALL_MASK_FIRST, .input_count = 3,
-        .inputs = {{.name = "mask", .tensor = mask}, chosen, other}, .out = INPUT_TENSOR(out)};
+    const struct elementwise_call call = {.id = id,
+                                          .kernel = ELEMENTWISE_where,
+                                          .rule = RULE_RAW,
+                                          .flags = flags | CALL_MASK_FIRST,
+                                          .input_count = 3,
+                                          .inputs = {{.name = "mask", .tensor = mask}, chosen, other},
+                                          .out = INPUT_TENSOR(out)};
     return elementwise_plan(&call, workspace_size, executor);
 }
 
@@ -83,7 +88,8 @@ static int check_fill_kind(enum operator_id id, const aclTensor *self, enum dtyp
         return 0;
     const enum dtype dtype = (enum dtype)self->view.dtype;
     REQUIRE(dtype == DTYPE_B8 || dtype_kind(value) <= dtype_kind(dtype), ACLNN_ERROR_PARAM,
-            "%s: value is %s and can't be cast to the type of selfRef, %s", operator_name(id), dtype_name(value), dtype_name(dtype));
+            "%s: value is %s and can't be cast to the type of selfRef, %s", operator_name(id), dtype_name(value),
+            dtype_name(dtype));
     return 0;
 }
 
@@ -98,15 +104,16 @@ aclnnStatus aclnnInplaceMaskedFillScalarGetWorkspaceSize(aclTensor *selfRef, con
         cast.value.i64 = scalar_to_double(value) != 0;
     }
     const struct elementwise_input fill = {.name = "value", .scalar = &cast};
-    return plan_choice(OPERATOR_InplaceMaskedFillScalar, mask, fill, TENSOR(selfRef), selfRef, CALL_INPLACE, workspaceSize, executor);
+    return plan_choice(OPERATOR_InplaceMaskedFillScalar, mask, fill, TENSOR(selfRef), selfRef, CALL_INPLACE, workspaceSize,
+                       executor);
 }
 ACLNN_PHASE_2(InplaceMaskedFillScalar)
 
 aclnnStatus aclnnInplaceMaskedFillTensorGetWorkspaceSize(aclTensor *selfRef, const aclTensor *mask, const aclTensor *value,
                                                          uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    REQUIRE(!value || value->view.count == 1, ACLNN_ERROR_PARAM, "aclnnInplaceMaskedFillTensor: value is %s; it must have one element",
-            view_text(&value->view));
+    REQUIRE(!value || value->view.count == 1, ACLNN_ERROR_PARAM,
+            "aclnnInplaceMaskedFillTensor: value is %s; it must have one element", view_text(&value->view));
     if (value)
         TRY(check_fill_kind(OPERATOR_InplaceMaskedFillTensor, selfRef, (enum dtype)value->view.dtype));
     aclTensor single;
@@ -115,26 +122,33 @@ aclnnStatus aclnnInplaceMaskedFillTensorGetWorkspaceSize(aclTensor *selfRef, con
         single.view.ndim = 0; /* so that its type doesn't take part in promotion */
     }
     const struct elementwise_input fill = {.name = "value", .tensor = value ? &single : NULL};
-    return plan_choice(OPERATOR_InplaceMaskedFillTensor, mask, fill, TENSOR(selfRef), selfRef, CALL_INPLACE, workspaceSize, executor);
+    return plan_choice(OPERATOR_InplaceMaskedFillTensor, mask, fill, TENSOR(selfRef), selfRef, CALL_INPLACE, workspaceSize,
+                       executor);
 }
 ACLNN_PHASE_2(InplaceMaskedFillTensor)
 
-/* --- self + value * tensor1 * tensor2, self + value * tensor1 / tensor2 -------------------------------------------------- */
+/* --- self + value * tensor1 * tensor2, self + value * tensor1 / tensor2 -------------------------------------------- */
 
 static int plan_addc(enum operator_id id, enum elementwise_id kernel, const aclTensor *self, const aclTensor *tensor1,
                      const aclTensor *tensor2, const aclScalar *value, const aclTensor *out, uint64_t *workspace_size,
                      aclOpExecutor **executor)
 {
     REQUIRE(value, ACLNN_ERROR_NULLPTR, "%s: value is null", operator_name(id));
-    const struct elementwise_call call = {
-        .id = id, .kernel = kernel, .rule = RULE_PROMOTE, .flags = CALL_EXACT_SCALARS | (self == out ? CALL_INPLACE : 0),
-        .input_count = 3, .inputs = {INPUT_TENSOR(self), INPUT_TENSOR(tensor1), INPUT_TENSOR(tensor2)}, .out = INPUT_TENSOR(out),
-        .parameter_count = 1, .parameters = {value}};
+    const struct elementwise_call call = {.id = id,
+                                          .kernel = kernel,
+                                          .rule = RULE_PROMOTE,
+                                          .flags = CALL_EXACT_SCALARS | (self == out ? CALL_INPLACE : 0),
+                                          .input_count = 3,
+                                          .inputs = {INPUT_TENSOR(self), INPUT_TENSOR(tensor1), INPUT_TENSOR(tensor2)},
+                                          .out = INPUT_TENSOR(out),
+                                          .parameter_count = 1,
+                                          .parameters = {value}};
     return elementwise_plan(&call, workspace_size, executor);
 }
 
 aclnnStatus aclnnAddcmulGetWorkspaceSize(const aclTensor *self, const aclTensor *tensor1, const aclTensor *tensor2,
-                                         const aclScalar *value, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
+                                         const aclScalar *value, aclTensor *out, uint64_t *workspaceSize,
+                                         aclOpExecutor **executor)
 {
     return plan_addc(OPERATOR_Addcmul, ELEMENTWISE_addcmul, self, tensor1, tensor2, value, out, workspaceSize, executor);
 }
@@ -143,7 +157,8 @@ ACLNN_PHASE_2(Addcmul)
 aclnnStatus aclnnInplaceAddcmulGetWorkspaceSize(const aclTensor *selfRef, const aclTensor *tensor1, const aclTensor *tensor2,
                                                 const aclScalar *value, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return plan_addc(OPERATOR_InplaceAddcmul, ELEMENTWISE_addcmul, selfRef, tensor1, tensor2, value, selfRef, workspaceSize, executor);
+    return plan_addc(OPERATOR_InplaceAddcmul, ELEMENTWISE_addcmul, selfRef, tensor1, tensor2, value, selfRef, workspaceSize,
+                     executor);
 }
 ACLNN_PHASE_2(InplaceAddcmul)
 
@@ -158,18 +173,23 @@ ACLNN_PHASE_2(Addcdiv)
 aclnnStatus aclnnInplaceAddcdivGetWorkspaceSize(const aclTensor *selfRef, const aclTensor *tensor1, const aclTensor *tensor2,
                                                 const aclScalar *value, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return plan_addc(OPERATOR_InplaceAddcdiv, ELEMENTWISE_addcdiv, selfRef, tensor1, tensor2, value, selfRef, workspaceSize, executor);
+    return plan_addc(OPERATOR_InplaceAddcdiv, ELEMENTWISE_addcdiv, selfRef, tensor1, tensor2, value, selfRef, workspaceSize,
+                     executor);
 }
 ACLNN_PHASE_2(InplaceAddcdiv)
 
-/* --- interpolation -------------------------------------------------------------------------------------------------------- */
+/* --- interpolation ------------------------------------------------------------------------------------------------- */
 
 static int plan_lerp(enum operator_id id, const aclTensor *self, const aclTensor *end, struct elementwise_input weight,
                      const aclTensor *out, uint64_t *workspace_size, aclOpExecutor **executor)
 {
-    struct elementwise_call call = {
-        .id = id, .kernel = ELEMENTWISE_lerp, .rule = RULE_PROMOTE, .flags = CALL_EXACT_SCALARS | (self == out ? CALL_INPLACE : 0),
-        .input_count = 3, .inputs = {INPUT_TENSOR(self), INPUT_TENSOR(end), weight}, .out = INPUT_TENSOR(out)};
+    struct elementwise_call call = {.id = id,
+                                    .kernel = ELEMENTWISE_lerp,
+                                    .rule = RULE_PROMOTE,
+                                    .flags = CALL_EXACT_SCALARS | (self == out ? CALL_INPLACE : 0),
+                                    .input_count = 3,
+                                    .inputs = {INPUT_TENSOR(self), INPUT_TENSOR(end), weight},
+                                    .out = INPUT_TENSOR(out)};
     if (weight.scalar) {
         call.kernel = ELEMENTWISE_lerp_scaled;
         call.input_count = 2;

@@ -65,7 +65,8 @@ static int prepare_item(const struct foreach_call *call, const struct plan *plan
     if (constant) {
         item->constant = elementwise_scalar_from(constant, promoted);
         item->constant_dtype = (uint8_t)(dtype_kind(promoted) == KIND_COMPLEX ? DTYPE_C128
-                                         : dtype_is_floating(promoted) ? DTYPE_F64 : DTYPE_I64);
+                                         : dtype_is_floating(promoted)        ? DTYPE_F64
+                                                                              : DTYPE_I64);
     }
     if (call->parameter)
         item->parameter = elementwise_scalar_from(call->parameter, promoted);
@@ -86,10 +87,10 @@ static int check_scalars(const struct foreach_call *call)
         REQUIRE(call->device_constant->view.count == 1 && call->device_constant->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM,
                 "%s: the scalar is %s; it must have one element", name, view_text(&call->device_constant->view));
     if (call->device_parameter)
-        REQUIRE((call->device_parameter->view.count == 1 || (call->tensors[0] &&
-                 call->device_parameter->view.count == (int64_t)call->tensors[0]->count)) && call->device_parameter->view.contiguous &&
-                call->device_parameter->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM,
-                "%s: the scalars are %s; one element, or one for each tensor, is needed", name,
+        REQUIRE((call->device_parameter->view.count == 1 ||
+                 (call->tensors[0] && call->device_parameter->view.count == (int64_t)call->tensors[0]->count)) &&
+                    call->device_parameter->view.contiguous && call->device_parameter->view.dtype != DTYPE_NONE,
+                ACLNN_ERROR_PARAM, "%s: the scalars are %s; one element, or one for each tensor, is needed", name,
                 view_text(&call->device_parameter->view));
     return 0;
 }
@@ -116,7 +117,7 @@ static int foreach_plan(const struct foreach_call *call, uint64_t *workspace_siz
     return plan_finish(plan, 0, workspace_size, executor);
 }
 
-/* --- the rows ----------------------------------------------------------------------------------------------------------- */
+/* --- the rows ------------------------------------------------------------------------------------------------------ */
 
 #define CALL(op, kernel_, rule_) .id = OPERATOR_##op, .kernel = ELEMENTWISE_##kernel_, .rule = RULE_##rule_
 #define FINISH return foreach_plan(&call, workspaceSize, executor)
@@ -155,18 +156,25 @@ static int foreach_plan(const struct foreach_call *call, uint64_t *workspace_siz
 #define HAND_WRITTEN(op)
 #include "aclnn/nn/foreach.def"
 
-/* --- powers: squares and roots of lists are what optimizers ask for ------------------------------------------------------- */
+/* --- powers: squares and roots of lists are what optimizers ask for ------------------------------------------------ */
 
 static int plan_power(enum operator_id id, const aclTensorList *x, const aclScalar *exponent, const aclScalarList *exponents,
                       const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    struct foreach_call call = {.id = id, .kernel = ELEMENTWISE_pow, .rule = RULE_PROMOTE, .lists = 2, .tensors = {out, x},
-                                .names = {"out", "x"}, .constant_at = 2, .constant = exponent, .constants = exponents};
+    struct foreach_call call = {.id = id,
+                                .kernel = ELEMENTWISE_pow,
+                                .rule = RULE_PROMOTE,
+                                .lists = 2,
+                                .tensors = {out, x},
+                                .names = {"out", "x"},
+                                .constant_at = 2,
+                                .constant = exponent,
+                                .constants = exponents};
     const double value = exponent && dtype_kind(exponent->dtype) != KIND_COMPLEX ? scalar_to_double(exponent) : 0;
     bool all_floating = x != NULL;
     for (uint64_t i = 0; all_floating && i < x->count; ++i)
-        all_floating = x->tensors[i] && x->tensors[i]->view.dtype != DTYPE_NONE &&
-                       dtype_is_floating((enum dtype)x->tensors[i]->view.dtype);
+        all_floating =
+            x->tensors[i] && x->tensors[i]->view.dtype != DTYPE_NONE && dtype_is_floating((enum dtype)x->tensors[i]->view.dtype);
     if (all_floating && (value == 2 || value == 3 || value == 0.5)) {
         call.kernel = value == 2 ? ELEMENTWISE_square : value == 3 ? ELEMENTWISE_cube : ELEMENTWISE_sqrt;
         call.constant_at = 0;
@@ -202,13 +210,17 @@ aclnnStatus aclnnForeachPowScalarAndTensorGetWorkspaceSize(const aclScalar *scal
                                                            const aclTensorList *out, uint64_t *workspaceSize,
                                                            aclOpExecutor **executor)
 {
-    const struct foreach_call call = {CALL(ForeachPowScalarAndTensor, pow, PROMOTE), .lists = 2, .tensors = {out, x},
-                                      .names = {"out", "x"}, .constant_at = 1, .constant = scalar};
+    const struct foreach_call call = {CALL(ForeachPowScalarAndTensor, pow, PROMOTE),
+                                      .lists = 2,
+                                      .tensors = {out, x},
+                                      .names = {"out", "x"},
+                                      .constant_at = 1,
+                                      .constant = scalar};
     FINISH;
 }
 ACLNN_PHASE_2(ForeachPowScalarAndTensor)
 
-/* --- sums with alpha -------------------------------------------------------------------------------------------------------- */
+/* --- sums with alpha ----------------------------------------------------------------------------------------------- */
 
 #define FOREACH_SUM(op, kernel_, type, member, out_const)                                                             \
     aclnnStatus aclnn##op##GetWorkspaceSize(const aclTensorList *x1, const aclTensorList *x2, const type *alpha,        \
@@ -224,7 +236,7 @@ FOREACH_SUM(ForeachAddListV2, add_scaled, aclScalar, parameter, )
 FOREACH_SUM(ForeachSubList, sub_scaled, aclTensor, device_parameter, const)
 FOREACH_SUM(ForeachSubListV2, sub_scaled, aclScalar, parameter, )
 
-/* --- x1 + scalar * x2 * x3, x1 + scalar * x2 / x3 ------------------------------------------------------------------------- */
+/* --- x1 + scalar * x2 * x3, x1 + scalar * x2 / x3 ------------------------------------------------------------------ */
 
 #define FOREACH_ADDC(op, kernel_, type, member, out_const)                                                            \
     aclnnStatus aclnn##op##GetWorkspaceSize(const aclTensorList *x1, const aclTensorList *x2, const aclTensorList *x3,  \
@@ -255,17 +267,21 @@ ACLNN_PHASE_2(ForeachLerpList)
 aclnnStatus aclnnForeachLerpScalarGetWorkspaceSize(const aclTensorList *x1, const aclTensorList *x2, const aclScalar *weight,
                                                    aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    const struct foreach_call call = {CALL(ForeachLerpScalar, lerp_scaled, PROMOTE), .lists = 3, .tensors = {out, x1, x2},
-                                      .names = {"out", "x1", "x2"}, .has_parameter = true, .parameter = weight};
+    const struct foreach_call call = {CALL(ForeachLerpScalar, lerp_scaled, PROMOTE),
+                                      .lists = 3,
+                                      .tensors = {out, x1, x2},
+                                      .names = {"out", "x1", "x2"},
+                                      .has_parameter = true,
+                                      .parameter = weight};
     FINISH;
 }
 ACLNN_PHASE_2(ForeachLerpScalar)
 
-/* --- rounding, copies, zeros ------------------------------------------------------------------------------------------------ */
+/* --- rounding, copies, zeros --------------------------------------------------------------------------------------- */
 
 enum { ROUND_MODES = 8 };
 static const enum elementwise_id round_kernels[ROUND_MODES] = {
-    [0] = ELEMENTWISE_COUNT, [1] = ELEMENTWISE_round, [2] = ELEMENTWISE_floor, [3] = ELEMENTWISE_ceil,
+    [0] = ELEMENTWISE_COUNT,           [1] = ELEMENTWISE_round, [2] = ELEMENTWISE_floor, [3] = ELEMENTWISE_ceil,
     [4] = ELEMENTWISE_round_half_away, [5] = ELEMENTWISE_trunc, [6] = ELEMENTWISE_COUNT, [7] = ELEMENTWISE_frac,
 };
 
@@ -276,9 +292,14 @@ aclnnStatus aclnnForeachRoundOffNumberV2GetWorkspaceSize(const aclTensorList *x,
     const int64_t mode = scalar_to_int64(roundMode);
     REQUIRE(mode > 0 && mode < ROUND_MODES && round_kernels[mode] != ELEMENTWISE_COUNT, ACLNN_ERROR_PARAM,
             "aclnnForeachRoundOffNumberV2: roundMode is %lld; 1 = nearest even, 2 = floor, 3 = ceil, 4 = half away from zero, "
-            "5 = towards zero, 7 = fraction", (long long)mode);
-    const struct foreach_call call = {.id = OPERATOR_ForeachRoundOffNumberV2, .kernel = round_kernels[mode], .rule = RULE_PROMOTE,
-                                      .lists = 2, .tensors = {out, x}, .names = {"out", "x"}};
+            "5 = towards zero, 7 = fraction",
+            (long long)mode);
+    const struct foreach_call call = {.id = OPERATOR_ForeachRoundOffNumberV2,
+                                      .kernel = round_kernels[mode],
+                                      .rule = RULE_PROMOTE,
+                                      .lists = 2,
+                                      .tensors = {out, x},
+                                      .names = {"out", "x"}};
     FINISH;
 }
 ACLNN_PHASE_2(ForeachRoundOffNumberV2)
@@ -290,14 +311,16 @@ static int run_round(struct plan *plan)
     const int64_t mode = (int64_t)foreach_read(&plan->operands[0], 0);
     REQUIRE(mode > 0 && mode < ROUND_MODES && round_kernels[mode] != ELEMENTWISE_COUNT, ERROR_RT_DEVICE_TASK,
             "aclnnForeachRoundOffNumber: roundMode is %lld; 1 = nearest even, 2 = floor, 3 = ceil, 4 = half away from zero, "
-            "5 = towards zero, 7 = fraction", (long long)mode);
+            "5 = towards zero, 7 = fraction",
+            (long long)mode);
     for (int64_t i = 0; i < job->count; ++i)
         job->items[i].run = kernels->elementwise->run[round_kernels[mode]][job->items[i].compute];
     return foreach_run(plan);
 }
 
 aclnnStatus aclnnForeachRoundOffNumberGetWorkspaceSize(const aclTensorList *x, const aclTensor *roundMode,
-                                                       const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor)
+                                                       const aclTensorList *out, uint64_t *workspaceSize,
+                                                       aclOpExecutor **executor)
 {
     const struct foreach_call call = {CALL(ForeachRoundOffNumber, round, PROMOTE), .lists = 2, .tensors = {out, x},
                                       .names = {"out", "x"}};

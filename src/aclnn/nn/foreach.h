@@ -13,7 +13,7 @@ enum { FOREACH_LISTS = 5 };
 
 /* What one tensor of the lists needs: kernel and types. */
 struct foreach_item {
-    elementwise_fn run; /* NULL: a copy */
+    elementwise_fn run;                      /* NULL: a copy */
     bool (*check)(const void *in, size_t n); /* of operand 0, before the kernel; NULL: none. See strided_loop.h */
     uint8_t compute;
     uint8_t result;
@@ -24,19 +24,19 @@ struct foreach_item {
 
 struct foreach_job {
     int64_t count;
-    int64_t *starts;            /* count + 1: elements before each tensor */
+    int64_t *starts; /* count + 1: elements before each tensor */
     struct foreach_item *items;
     int lists;
-    int operands;               /* how many of the lists the kernel takes; foreach_begin sets it to all */
+    int operands; /* how many of the lists the kernel takes; foreach_begin sets it to all */
     int cost;
-    unsigned updated;           /* bit per list: read and written; without it list 0 is only written */
-    int constant_at;            /* which operand is a scalar; 0: none */
+    unsigned updated; /* bit per list: read and written; without it list 0 is only written */
+    int constant_at;  /* which operand is a scalar; 0: none */
     /* Scalars that live in device memory, read when the plan runs: among the plan's operands, or NULL. */
     const struct view *device_constant, *device_parameter;
     /* Fills the kernel's scalars for an item; NULL: item->parameter. */
     void (*scalars)(const struct plan *plan, const struct foreach_job *job, int64_t item, union elementwise_scalar *scalars);
-    _Atomic bool *found;        /* set when an item's check hits */
-    double numbers[8];          /* of the operator that owns the plan */
+    _Atomic bool *found; /* set when an item's check hits */
+    double numbers[8];   /* of the operator that owns the plan */
 };
 
 enum foreach_shapes { FOREACH_SAME_SHAPES, FOREACH_ANY_SHAPE };

@@ -13,8 +13,9 @@ static int check_lists(enum operator_id id, int lists, const struct aclTensorLis
         for (uint64_t i = 0; i < tensors[k]->count; ++i) {
             const struct aclTensor *const t = tensors[k]->tensors[i];
             REQUIRE(t, ACLNN_ERROR_NULLPTR, "%s: %s[%llu] is null", name, names[k], (unsigned long long)i);
-            REQUIRE(t->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM, "%s: %s[%llu] has data type %d, which no operator here supports",
-                    name, names[k], (unsigned long long)i, t->acl_dtype);
+            REQUIRE(t->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM,
+                    "%s: %s[%llu] has data type %d, which no operator here supports", name, names[k], (unsigned long long)i,
+                    t->acl_dtype);
             REQUIRE(t->view.data || t->view.count == 0, ACLNN_ERROR_NULLPTR, "%s: %s[%llu] has elements but no memory", name,
                     names[k], (unsigned long long)i);
         }
@@ -26,8 +27,9 @@ static int check_item(enum operator_id id, const struct view *views, int lists, 
 {
     TRY(elementwise_check_output(id, &views[0], names[0]));
     for (int k = 1; k < lists; ++k) {
-        REQUIRE(view_same_sizes(&views[0], &views[k]), ACLNN_ERROR_PARAM, "%s: %s[%lld] is %s and %s[%lld] is %s; shapes must agree",
-                operator_name(id), names[k], (long long)item, view_text(&views[k]), names[0], (long long)item, view_text(&views[0]));
+        REQUIRE(view_same_sizes(&views[0], &views[k]), ACLNN_ERROR_PARAM,
+                "%s: %s[%lld] is %s and %s[%lld] is %s; shapes must agree", operator_name(id), names[k], (long long)item,
+                view_text(&views[k]), names[0], (long long)item, view_text(&views[0]));
         REQUIRE(!elementwise_overlaps(&views[0], &views[k]), ACLNN_ERROR_PARAM,
                 "%s: %s[%lld] partly overlaps %s[%lld]; they must be the same memory or lie apart", operator_name(id), names[k],
                 (long long)item, names[0], (long long)item);
@@ -70,9 +72,12 @@ double foreach_read(const struct view *v, int64_t element)
     return value;
 }
 
-/* --- running ------------------------------------------------------------------------------------------------------------ */
+/* --- running ------------------------------------------------------------------------------------------------------- */
 
-struct foreach_work { const struct plan *plan; const struct foreach_job *job; };
+struct foreach_work {
+    const struct plan *plan;
+    const struct foreach_job *job;
+};
 
 static void add_constant(struct strided_loop *loop, const struct foreach_job *job, const struct foreach_item *item)
 {

@@ -21,8 +21,12 @@ static int64_t pieces_of(int64_t count) { return (count + NORM_PIECE - 1) / NORM
 
 static enum norm_kind kind_of(double power)
 {
-    return power == 0 ? NORM_COUNT : power == 1 ? NORM_ABS : power == 2 ? NORM_SQUARE
-           : power == (double)INFINITY ? NORM_MAX : power == -(double)INFINITY ? NORM_MIN : NORM_POWER;
+    return power == 0                   ? NORM_COUNT
+           : power == 1                 ? NORM_ABS
+           : power == 2                 ? NORM_SQUARE
+           : power == (double)INFINITY  ? NORM_MAX
+           : power == -(double)INFINITY ? NORM_MIN
+                                        : NORM_POWER;
 }
 
 static double join(enum norm_kind kind, double a, double b)
@@ -103,8 +107,8 @@ aclnnStatus aclnnForeachNormGetWorkspaceSize(const aclTensorList *x, const aclSc
         const struct view *const to = foreach_view(plan, job, i, 0), *const from = foreach_view(plan, job, i, 1);
         PLAN_REQUIRE(plan, to->count == 1, ACLNN_ERROR_PARAM, "aclnnForeachNorm: out[%lld] is %s; it must have one element",
                      (long long)i, view_text(to));
-        PLAN_REQUIRE(plan, dtype_is_floating((enum dtype)from->dtype) && dtype_is_floating((enum dtype)to->dtype), ACLNN_ERROR_PARAM,
-                     "aclnnForeachNorm: x[%lld] is %s and out[%lld] %s; floats are needed", (long long)i,
+        PLAN_REQUIRE(plan, dtype_is_floating((enum dtype)from->dtype) && dtype_is_floating((enum dtype)to->dtype),
+                     ACLNN_ERROR_PARAM, "aclnnForeachNorm: x[%lld] is %s and out[%lld] %s; floats are needed", (long long)i,
                      dtype_name((enum dtype)from->dtype), (long long)i, dtype_name((enum dtype)to->dtype));
         pieces += (uint64_t)pieces_of(from->count);
     }

@@ -11,8 +11,8 @@ static int split_halves(enum operator_id id, const aclTensor *tensor, const char
     const int d = view_wrap_dim(dim, v->ndim);
     REQUIRE(v->ndim > 0 && d >= 0, ACLNN_ERROR_PARAM, "%s: dim is %lld, but %s is %s", operator_name(id), (long long)dim, name,
             view_text(v));
-    REQUIRE(v->sizes[d] % 2 == 0, ACLNN_ERROR_PARAM, "%s: dimension %d of %s %s is odd; it is split in two halves", operator_name(id),
-            d, name, view_text(v));
+    REQUIRE(v->sizes[d] % 2 == 0, ACLNN_ERROR_PARAM, "%s: dimension %d of %s %s is odd; it is split in two halves",
+            operator_name(id), d, name, view_text(v));
     for (int k = 0; k < 2; ++k) {
         halves[k] = *tensor;
         halves[k].view.sizes[d] = v->sizes[d] / 2;
@@ -26,8 +26,12 @@ static int split_halves(enum operator_id id, const aclTensor *tensor, const char
 static struct elementwise_call pass_of_2(enum operator_id id, enum elementwise_id kernel, const aclTensor *first,
                                          const aclTensor *second, const aclTensor *out)
 {
-    return (struct elementwise_call){.id = id, .kernel = kernel, .rule = RULE_PROMOTE, .input_count = 2,
-                                     .inputs = {INPUT_TENSOR(first), INPUT_TENSOR(second)}, .out = INPUT_TENSOR(out)};
+    return (struct elementwise_call){.id = id,
+                                     .kernel = kernel,
+                                     .rule = RULE_PROMOTE,
+                                     .input_count = 2,
+                                     .inputs = {INPUT_TENSOR(first), INPUT_TENSOR(second)},
+                                     .out = INPUT_TENSOR(out)};
 }
 
 static struct elementwise_call pass_of_3(enum operator_id id, enum elementwise_id kernel, const aclTensor *first,
@@ -68,7 +72,8 @@ aclnnStatus aclnnGeluMulGetWorkspaceSize(const aclTensor *input, char *approxima
     const bool tanh = approximateOptional && strcmp(approximateOptional, "tanh") == 0;
     REQUIRE(tanh || !approximateOptional || strcmp(approximateOptional, "none") == 0, ACLNN_ERROR_PARAM,
             "aclnnGeluMul: approximateOptional is \"%s\"; \"none\" and \"tanh\" are allowed", approximateOptional);
-    return plan_unit(OPERATOR_GeluMul, tanh ? ELEMENTWISE_geglu_tanh : ELEMENTWISE_geglu_erf, input, -1, out, workspaceSize, executor);
+    return plan_unit(OPERATOR_GeluMul, tanh ? ELEMENTWISE_geglu_tanh : ELEMENTWISE_geglu_erf, input, -1, out, workspaceSize,
+                     executor);
 }
 ACLNN_PHASE_2(GeluMul)
 
@@ -99,17 +104,17 @@ aclnnStatus aclnnSwiGluGradGetWorkspaceSize(const aclTensor *yGrad, const aclTen
 }
 ACLNN_PHASE_2(SwiGluGrad)
 
-/* --- gelu of one half, which half the flag says ------------------------------------------------------------------------------- */
+/* --- gelu of one half, which half the flag says -------------------------------------------------------------------- */
 
 static int check_approximate(enum operator_id id, int64_t approximate)
 {
-    REQUIRE(approximate == 0 || approximate == 1, ACLNN_ERROR_PARAM, "%s: approximate is %lld; 0 = erf, 1 = tanh", operator_name(id),
-            (long long)approximate);
+    REQUIRE(approximate == 0 || approximate == 1, ACLNN_ERROR_PARAM, "%s: approximate is %lld; 0 = erf, 1 = tanh",
+            operator_name(id), (long long)approximate);
     return 0;
 }
 
-aclnnStatus aclnnGeGluV3GetWorkspaceSize(const aclTensor *self, int64_t dim, int64_t approximate, bool activateLeft, aclTensor *out,
-                                         aclTensor *outGelu, uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnGeGluV3GetWorkspaceSize(const aclTensor *self, int64_t dim, int64_t approximate, bool activateLeft,
+                                         aclTensor *out, aclTensor *outGelu, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     const enum operator_id id = OPERATOR_GeGluV3;
     aclTensor in[2];
@@ -142,7 +147,7 @@ aclnnStatus aclnnGeGluV3BackwardGetWorkspaceSize(const aclTensor *gradOutput, co
 }
 ACLNN_PHASE_2(GeGluV3Backward)
 
-/* --- prelu -------------------------------------------------------------------------------------------------------------------------- */
+/* --- prelu --------------------------------------------------------------------------------------------------------- */
 
 /* One weight a channel comes as one dimension and applies to dimension 1. */
 static aclTensor along_channels(const aclTensor *weight, const aclTensor *self)

@@ -7,7 +7,7 @@
 
 static const char *const adam_names[] = {"paramsRef", "expAvgsRef", "expAvgSqsRef", "gradsRef", "maxExpAvgSqsRef"};
 
-/* --- what all of them share ---------------------------------------------------------------------------------------------------- */
+/* --- what all of them share ---------------------------------------------------------------------------------------- */
 
 /* Every list's tensors compute in the type that the parameter's staging gives; all of them must be floats. */
 static int choose_kernels(struct plan *plan, const struct foreach_job *job, int operands, const elementwise_fn *by_type)
@@ -28,11 +28,19 @@ static int choose_kernels(struct plan *plan, const struct foreach_job *job, int 
 }
 
 /* Several plans' steps are one list of one tensor: a list on the stack, as the engine takes it. */
-struct list_of_one { uint64_t count; const aclTensor *tensor; };
+struct list_of_one {
+    uint64_t count;
+    const aclTensor *tensor;
+};
 _Static_assert(offsetof(struct list_of_one, tensor) == offsetof(struct aclTensorList, tensors), "laid out as aclTensorList");
 
 enum adam_number {
-    NUMBER_LR, NUMBER_BETA1, NUMBER_BETA2, NUMBER_DECAY, NUMBER_EPS, NUMBER_SIGN,
+    NUMBER_LR,
+    NUMBER_BETA1,
+    NUMBER_BETA2,
+    NUMBER_DECAY,
+    NUMBER_EPS,
+    NUMBER_SIGN,
     NUMBER_DECOUPLED, /* != 0: weight decay shrinks the parameter (AdamW) instead of joining the gradient (Adam) */
     NUMBER_STEP_ADD   /* added to the step tensor: CANN's single-tensor form counts steps from 0 */
 };
@@ -84,12 +92,12 @@ static int check_single(enum operator_id id, const struct aclTensor *tensor, con
     return 0;
 }
 
-/* --- AdamW of one parameter ------------------------------------------------------------------------------------------------ */
+/* --- AdamW of one parameter ---------------------------------------------------------------------------------------- */
 
-aclnnStatus aclnnApplyAdamWV2GetWorkspaceSize(aclTensor *varRef, aclTensor *mRef, aclTensor *vRef, aclTensor *maxGradNormOptionalRef,
-                                              const aclTensor *grad, const aclTensor *step, float lr, float beta1, float beta2,
-                                              float weightDecay, float eps, bool amsgrad, bool maximize, uint64_t *workspaceSize,
-                                              aclOpExecutor **executor)
+aclnnStatus aclnnApplyAdamWV2GetWorkspaceSize(aclTensor *varRef, aclTensor *mRef, aclTensor *vRef,
+                                              aclTensor *maxGradNormOptionalRef, const aclTensor *grad, const aclTensor *step,
+                                              float lr, float beta1, float beta2, float weightDecay, float eps, bool amsgrad,
+                                              bool maximize, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     const aclTensor *const tensors[] = {varRef, mRef, vRef, grad, maxGradNormOptionalRef};
     static const char *const names[] = {"varRef", "mRef", "vRef", "grad", "maxGradNormOptionalRef"};
@@ -113,14 +121,15 @@ aclnnStatus aclnnApplyAdamWV2GetWorkspaceSize(aclTensor *varRef, aclTensor *mRef
     job->updated = amsgrad ? 0x17 : 0x07;
     job->cost = 4;
     job->scalars = adam_scalars;
-    const double numbers[] = {(double)lr, (double)beta1, (double)beta2, (double)weightDecay, (double)eps, maximize ? -1 : 1, 1, 1};
+    const double numbers[] = {(double)lr, (double)beta1, (double)beta2, (double)weightDecay, (double)eps, maximize ? -1 : 1, 1,
+                              1};
     for (int i = 0; i < 8; ++i)
         job->numbers[i] = numbers[i];
     return plan_finish(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(ApplyAdamWV2)
 
-/* --- Adam of lists of parameters --------------------------------------------------------------------------------------------- */
+/* --- Adam of lists of parameters ----------------------------------------------------------------------------------- */
 
 /* The step tensors follow the operands of the lists in extra_views, so that any number of them fits. */
 static void fused_adam_scalars(const struct plan *plan, const struct foreach_job *job, int64_t item, union elementwise_scalar *s)
@@ -143,8 +152,8 @@ static int check_fused_lists(struct plan *plan, const struct foreach_job *job, i
     for (int64_t i = 0; i < job->count; ++i)
         for (int k = 1; k < same_shape; ++k) {
             const struct view *const first = foreach_view(plan, job, i, 0), *const other = foreach_view(plan, job, i, k);
-            REQUIRE(view_same_sizes(first, other), ACLNN_ERROR_PARAM, "%s: %s[%lld] is %s and %s[%lld] is %s; shapes must agree", name,
-                    names[k], (long long)i, view_text(other), names[0], (long long)i, view_text(first));
+            REQUIRE(view_same_sizes(first, other), ACLNN_ERROR_PARAM, "%s: %s[%lld] is %s and %s[%lld] is %s; shapes must agree",
+                    name, names[k], (long long)i, view_text(other), names[0], (long long)i, view_text(first));
             REQUIRE(!view_overlaps(first, other), ACLNN_ERROR_PARAM, "%s: %s[%lld] and %s[%lld] share memory", name, names[0],
                     (long long)i, names[k], (long long)i);
         }
@@ -155,8 +164,8 @@ aclnnStatus aclnnFusedAdamGetWorkspaceSize(const aclTensorList *paramsRef, const
                                            const aclTensorList *expAvgsRef, const aclTensorList *expAvgSqsRef,
                                            const aclTensorList *maxExpAvgSqsRef, const aclTensorList *stateSteps,
                                            const aclTensor *gradScaleOptional, const aclTensor *foundInfOptional, double lr,
-                                           double beta1, double beta2, double weightDecay, double eps, bool amsgrad, bool maximize,
-                                           uint64_t *workspaceSize, aclOpExecutor **executor)
+                                           double beta1, double beta2, double weightDecay, double eps, bool amsgrad,
+                                           bool maximize, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     const aclTensorList *lists[FOREACH_LISTS + 1] = {paramsRef, expAvgsRef, expAvgSqsRef, gradsRef, maxExpAvgSqsRef};
     const char *names[FOREACH_LISTS + 1];
@@ -184,7 +193,7 @@ aclnnStatus aclnnFusedAdamGetWorkspaceSize(const aclTensorList *paramsRef, const
 }
 ACLNN_PHASE_2(FusedAdam)
 
-/* --- SGD ------------------------------------------------------------------------------------------------------------------------ */
+/* --- SGD ----------------------------------------------------------------------------------------------------------- */
 
 static void sgd_scalars(const struct plan *plan, const struct foreach_job *job, int64_t item, union elementwise_scalar *s)
 {
@@ -196,8 +205,8 @@ static void sgd_scalars(const struct plan *plan, const struct foreach_job *job, 
 
 aclnnStatus aclnnFusedSgdGetWorkspaceSize(const aclTensorList *paramsRef, const aclTensorList *gradsRef,
                                           const aclTensorList *momentumBufferListOptionalRef, const aclTensor *gradScaleOptional,
-                                          float weightDecay, float momentum, float lr, float dampening, bool nesterov, bool maximize,
-                                          bool isFirstStep, uint64_t *workspaceSize, aclOpExecutor **executor)
+                                          float weightDecay, float momentum, float lr, float dampening, bool nesterov,
+                                          bool maximize, bool isFirstStep, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     const aclTensorList *const lists[] = {paramsRef, gradsRef, momentumBufferListOptionalRef};
     static const char *const names[] = {"paramsRef", "gradsRef", "momentumBufferListOptionalRef"};
@@ -211,13 +220,14 @@ aclnnStatus aclnnFusedSgdGetWorkspaceSize(const aclTensorList *paramsRef, const 
     PLAN_TRY(plan, foreach_begin(plan, buffers ? 3 : 2, lists, names, FOREACH_ANY_SHAPE, &job));
     PLAN_TRY(plan, check_fused_lists(plan, job, job->lists, names));
     const struct optimizer_kernels *const k = kernels->optimizer;
-    PLAN_TRY(plan, choose_kernels(plan, job, job->lists, buffers ? (gradScaleOptional ? k->sgd_momentum_scaled : k->sgd_momentum)
-                                                     : (gradScaleOptional ? k->sgd_scaled : k->sgd)));
+    PLAN_TRY(plan, choose_kernels(plan, job, job->lists,
+                                  buffers ? (gradScaleOptional ? k->sgd_momentum_scaled : k->sgd_momentum)
+                                          : (gradScaleOptional ? k->sgd_scaled : k->sgd)));
     job->updated = (gradScaleOptional ? 0x3u : 0x1u) | (buffers ? 0x4u : 0);
     job->cost = 2;
     job->scalars = sgd_scalars;
-    const double numbers[] = {(double)lr, (double)weightDecay, (double)momentum, 1 - (double)dampening, nesterov, isFirstStep,
-                              maximize ? -1 : 1};
+    const double numbers[] = {(double)lr, (double)weightDecay, (double)momentum, 1 - (double)dampening,
+                              nesterov,   isFirstStep,         maximize ? -1 : 1};
     for (int i = 0; i < 7; ++i)
         job->numbers[i] = numbers[i];
     return plan_finish(plan, 0, workspaceSize, executor);
