@@ -196,15 +196,16 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
     struct record *const record = calloc(1, sizeof *record);
     REQUIRE(record, ERROR_BAD_ALLOC, "out of host memory");
     record->references = 2; /* the event's and the task's */
-    if (!replace(event, record)) {
-        record_release(record); /* destroyed by another thread just now; nobody waits for this record */
-        FAIL(ERROR_RT_INVALID_HANDLE, "%p is no event any more", event);
-    }
     struct task task = {.run = record_run, .class = &record_class, .out = record, .flags = TASK_SMALL};
     const int code = stream_launch(target, &task);
-    if (code != 0)
+    if (code != 0) {
         record_finish(&task);
-    return code;
+        record_release(record);
+        return code;
+    }
+    /* Only now may others see it: a wait for it that came into the same stream before the record's own task would never end. */
+    REQUIRE(replace(event, record), ERROR_RT_INVALID_HANDLE, "%p is no event any more", event);
+    return 0;
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream)
