@@ -75,6 +75,29 @@ static inline double erfinv_f64(double y)
 }
 static inline float erfinv_f32(float y) { return (float)erfinv_f64(y); }
 
+/* tanh(log(1 + e^x)), without the logarithm: a ratio of polynomials in e^x. */
+static inline float mish_gate_f32(float x)
+{
+    const double e = math_exp_f64(x > 40 ? 40 : (double)x), n = e * (e + 2);
+    return (float)(n / (n + 2));
+}
+static inline double mish_gate_f64(double x) { return tanh(log1p(exp(x))); }
+#define MISH_GATE(x) BY_FLOAT(x, mish_gate_f32, mish_gate_f64)(x)
+
+/* log(1 + e^(x beta)) / beta below the threshold. */
+static inline float softplus_f32(float x, float beta, float threshold)
+{
+    const float scaled = x * beta;
+    const double power = math_exp_f64((double)(scaled > 80 ? 80 : scaled));
+    const float value = (float)math_log1p_positive(power) / beta;
+    return scaled > threshold ? x : value;
+}
+static inline double softplus_f64(double x, double beta, double threshold)
+{
+    return x * beta > threshold ? x : log1p(exp(x * beta)) / beta;
+}
+#define SOFTPLUS(x, beta, threshold) BY_FLOAT(x, softplus_f32, softplus_f64)(x, beta, threshold)
+
 #define DEFINE_FUNCTION_HELPERS(T, suffix)                                                         \
     static inline T sinc_##suffix(T x)                                                             \
     {                                                                                              \
@@ -123,7 +146,7 @@ static inline float erfinv_f32(float y) { return (float)erfinv_f64(y); }
     }                                                                                              \
     static inline T mish_backward_##suffix(T gradient, T x)                                        \
     {                                                                                              \
-        const T sigmoid = SIGMOID(x), t = TANH(LOG1P(EXP(x)));                                     \
+        const T sigmoid = SIGMOID(x), t = MISH_GATE(x);                                     \
         return gradient * (t + x * sigmoid * (1 - t * t));                                         \
     }                                                                                              \
     static inline T log_sigmoid_backward_##suffix(T gradient, T x)                                 \

@@ -91,8 +91,22 @@
 #define FMOD(x, y) BY_FLOAT(x, fmodf, fmod)(x, y)
 #define COPYSIGN(x, y) BY_FLOAT(x, copysignf, copysign)(x, y)
 
-/* NaN wins, as in torch. */
-#define MAXIMUM(x, y) ((x) > (y) || (x) != (x) ? (x) : (y))
-#define MINIMUM(x, y) ((x) < (y) || (x) != (x) ? (x) : (y))
+/* NaN wins, as in torch. Functions, so that each argument is computed once and loops stay free of branches. */
+static inline float maximum_f32(float x, float y) { return (x > y) | (x != x) ? x : y; }
+static inline double maximum_f64(double x, double y) { return (x > y) | (x != x) ? x : y; }
+static inline float minimum_f32(float x, float y) { return (x < y) | (x != x) ? x : y; }
+static inline double minimum_f64(double x, double y) { return (x < y) | (x != x) ? x : y; }
+#define MAXIMUM(x, y) BY_FLOAT(x, maximum_f32, maximum_f64)(x, y)
+#define MINIMUM(x, y) BY_FLOAT(x, minimum_f32, minimum_f64)(x, y)
+/* min(max(x, low), high), any NaN winning; the compiler vectorises this form. */
+#define DEFINE_CLAMP(T, suffix)                                                                                                    \
+    static inline T clamp_##suffix(T x, T low, T high)                                                                             \
+    {                                                                                                                              \
+        const T raised = x > low ? x : low, value = raised > high ? high : raised;                                                 \
+        return (x != x) | (high != high) ? x + high : value;                                                                       \
+    }
+DEFINE_CLAMP(float, f32)
+DEFINE_CLAMP(double, f64)
+#define CLAMP(x, low, high) BY_FLOAT(x, clamp_f32, clamp_f64)(x, low, high)
 
 #endif

@@ -76,14 +76,22 @@ static inline double math_log_positive(double x)
 
 static inline double math_log_f64(double x)
 {
-    const double inside = x > 0 && x < (double)INFINITY ? x : 1, value = math_log_positive(inside);
-    return x > 0 && x < (double)INFINITY ? value : x == 0 ? -(double)INFINITY : x > 0 ? x : (double)NAN;
+    const int inside = (x > 0) & (x < (double)INFINITY);
+    const double value = math_log_positive(inside ? x : 1), outside = x == 0 ? -(double)INFINITY : x > 0 ? x : (double)NAN;
+    return inside ? value : outside;
 }
 
 static inline double math_log1p_f64(double x)
 {
     const double y = 1 + x, lost = x - (y - 1); /* what the sum rounded away */
     return math_log_f64(y) + (x < 1 ? lost : 0);
+}
+
+/* For x >= 0, without the branches. */
+static inline double math_log1p_positive(double x)
+{
+    const double y = 1 + x, lost = x - (y - 1);
+    return math_log_positive(y) + lost / y;
 }
 
 static inline double math_tanh_f64(double x)

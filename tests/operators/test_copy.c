@@ -71,6 +71,19 @@ static void test_edges(void)
     operand_free(&single);
 }
 
+static void test_diagonal(int wrap)
+{
+    const int64_t sizes[] = {7, 2};
+    struct operand x = operand_make(DTYPE_F32, 2, sizes, LAYOUT_TRANSPOSED);
+    aclScalar *const four = scalar_i64(4);
+    CHECK_OK(RUN(aclnnInplaceFillDiagonal, x.tensor, four, wrap));
+    for (int row = 0; row < 7; ++row)
+        for (int column = 0; column < 2; ++column)
+            CHECK_NEAR(operand_get(&x, row * 2 + column), (wrap ? row % 3 : row) == column ? 4 : 0, 0);
+    aclDestroyScalar(four);
+    operand_free(&x);
+}
+
 /* Large transposes go block by block. */
 static void test_transpose(enum dtype dtype, int64_t rows, int64_t columns)
 {
@@ -99,6 +112,8 @@ int main(void)
                 test_pair((enum dtype)to, (enum dtype)from, (enum layout)((to + w) % LAYOUT_COUNT),
                           (enum layout)((from + w / 2) % LAYOUT_COUNT), widths[w]);
     test_edges();
+    test_diagonal(0);
+    test_diagonal(1);
     for (int d = 0; d < DTYPE_COUNT; ++d) {
         test_transpose((enum dtype)d, 300, 517);
         test_transpose((enum dtype)d, 33, 1000);

@@ -182,3 +182,61 @@ aclnnStatus aclnnInplaceOneGetWorkspaceSize(const aclTensor *selfRef, uint64_t *
     return plan_fill(OPERATOR_InplaceOne, selfRef, &one, workspaceSize, executor);
 }
 ACLNN_PHASE_2(InplaceOne)
+
+/* --- the main diagonal ------------------------------------------------------------------------------------------------------ */
+
+struct diagonal {
+    union elementwise_scalar value;
+    enum dtype dtype;
+    bool wrap;
+};
+
+/* One diagonal, or with `wrap` a new one below each one that ended (matrices that are taller than wide). */
+static int run_fill_diagonal(struct plan *plan)
+{
+    const struct diagonal *const d = PLAN_IMMEDIATE(plan, struct diagonal);
+    const struct view *const self = &plan->operands[0];
+    int64_t length = self->sizes[0], stride = 0;
+    for (int i = 0; i < self->ndim; ++i) {
+        stride += self->strides[i];
+        length = self->sizes[i] < length ? self->sizes[i] : length;
+    }
+    const int64_t rows = self->sizes[0], step = d->wrap ? self->sizes[1] + 1 : rows;
+    for (int64_t row = 0; row < rows; row += step) {
+        const int64_t count = rows - row < length ? rows - row : length;
+        struct view line = dense_view(self->data + row * self->strides[0] * (int64_t)dtype_bytes((enum dtype)self->dtype), count,
+                                      (enum dtype)self->dtype);
+        line.strides[0] = stride;
+        view_refresh(&line);
+        fill_view(&line, d->dtype, d->value);
+    }
+    return 0;
+}
+
+aclnnStatus aclnnInplaceFillDiagonalGetWorkspaceSize(aclTensor *selfRef, const aclScalar *fillValue, bool wrap,
+                                                     uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    const enum operator_id id = OPERATOR_InplaceFillDiagonal;
+    struct plan *plan;
+    struct view *self;
+    TRY(plan_begin(id, run_fill_diagonal, workspaceSize, executor, &plan));
+    PLAN_TRY(plan, plan_inout(plan, selfRef, "selfRef", &self));
+    PLAN_REQUIRE(plan, fillValue, ACLNN_ERROR_NULLPTR, "%s: fillValue is null", operator_name(id));
+    PLAN_REQUIRE(plan, self->ndim >= 2, ACLNN_ERROR_PARAM, "%s: selfRef is %s; it must have at least two dimensions",
+                 operator_name(id), view_text(self));
+    for (int i = 1; i < self->ndim && self->ndim > 2; ++i)
+        PLAN_REQUIRE(plan, self->sizes[i] == self->sizes[0], ACLNN_ERROR_PARAM,
+                     "%s: selfRef is %s; all dimensions must be equal when there are more than two", operator_name(id),
+                     view_text(self));
+    PLAN_TRY(plan, elementwise_check_output(id, self, "selfRef"));
+    const enum dtype_kind kind = dtype_kind((enum dtype)self->dtype);
+    *PLAN_IMMEDIATE(plan, struct diagonal) =
+        (struct diagonal){.value = elementwise_scalar_from(fillValue, (enum dtype)self->dtype),
+                          .wrap = wrap && self->ndim == 2,
+                          .dtype = kind == KIND_COMPLEX ? DTYPE_C128
+                                   : kind == KIND_FLOAT ? DTYPE_F64
+                                                        : DTYPE_I64};
+    plan->task.flags = 0;
+    return plan_finish(plan, 0, workspaceSize, executor);
+}
+ACLNN_PHASE_2(InplaceFillDiagonal)
