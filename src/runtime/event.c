@@ -41,7 +41,6 @@ static void record_release(struct record *record)
 
 static void record_complete(struct record *record)
 {
-    record->nanoseconds = clock_nanoseconds();
     if (atomic_exchange(&record->state, RECORD_DONE) == RECORD_AWAITED)
         futex_wake(&record->state, INT32_MAX);
 }
@@ -116,7 +115,7 @@ static void record_finish(struct task *task)
 
 static int record_run(struct task *task)
 {
-    record_finish(task);
+    ((struct record *)task->out)->nanoseconds = clock_nanoseconds();
     return 0;
 }
 
@@ -134,7 +133,7 @@ static int wait_run(struct task *task)
     return 0;
 }
 
-static const struct task_class record_class = {.name = record_name, .drop = record_finish};
+static const struct task_class record_class = {.name = record_name, .drop = record_finish, .settled = record_finish};
 static const struct task_class wait_class = {.name = wait_name, .drop = wait_finish};
 
 /* --- public ------------------------------------------------------------------------------------------------------- */

@@ -143,8 +143,14 @@ static bool drain(struct stream *s)
     if (head == tail)
         return false;
     while (head != tail) {
-        execute(s, &s->ring[head & RING_MASK]);
+        struct task *const task = &s->ring[head & RING_MASK];
+        execute(s, task);
+        struct task settled = {.class = NULL};
+        if (__builtin_expect(task->class->settled != NULL, 0))
+            settled = *task; /* once head moves on, a producer may use the slot again */
         atomic_store_explicit(&s->head, ++head, memory_order_release);
+        if (__builtin_expect(settled.class != NULL, 0))
+            settled.class->settled(&settled);
         if (__builtin_expect(atomic_load_explicit(&s->waiters, memory_order_relaxed) != 0, 0))
             wake_waiters(s);
         if (head == tail)
@@ -266,15 +272,17 @@ int stream_launch(struct stream *s, const struct task *task)
     if (__builtin_expect(fork_happened(), 0))
         return fork_refuse(task->class->name(task));
     producer_acquire(s);
-    int code = 0;
     const bool inline_allowed = (task->flags & TASK_SMALL) || (s->run_in_caller && !(task->flags & TASK_QUEUED));
     if (inline_allowed && atomic_load_explicit(&s->tail, memory_order_relaxed) ==
                               atomic_load_explicit(&s->head, memory_order_acquire)) {
         struct task copy = *task;
         execute(s, &copy);
-    } else {
-        code = enqueue(s, task);
+        producer_release(s);
+        if (__builtin_expect(copy.class->settled != NULL, 0))
+            copy.class->settled(&copy);
+        return 0;
     }
+    const int code = enqueue(s, task);
     producer_release(s);
     return code;
 }

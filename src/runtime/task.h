@@ -19,6 +19,9 @@ struct task_class {
                    void *context);
     /* Instead of run, when the task is skipped: gives back what it owns. NULL: nothing owned. */
     void (*drop)(struct task *task);
+    /* Called after run once the stream no longer counts the task as work: who learns from it that the task is done (an event)
+     * finds the stream idle too. NULL: nothing to tell. Such a task must not fail. */
+    void (*settled)(struct task *task);
 };
 
 struct task {
