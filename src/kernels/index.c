@@ -15,6 +15,12 @@ typedef complex64_pair size_16;
         const type *restrict in = in_;                                                                                   \
         if (out_stride == 1 && in_stride == 1)                                                                           \
             memcpy(out, in, (size_t)n * sizeof(type));                                                                   \
+        else if (out_stride == 1 && in_stride == 0)                                                                      \
+            for (int64_t i = 0; i < n; ++i)                                                                              \
+                out[i] = in[0];                                                                                          \
+        else if (out_stride == 1 && in_stride == -1)                                                                     \
+            for (int64_t i = 0; i < n; ++i)                                                                              \
+                out[i] = in[-i];                                                                                         \
         else if (out_stride == 1)                                                                                        \
             for (int64_t i = 0; i < n; ++i)                                                                              \
                 out[i] = in[i * in_stride];                                                                              \
@@ -126,6 +132,27 @@ UPDATES(min, MIN, AND)
 COMPLEX_ADD(c64, complex32_pair)
 COMPLEX_ADD(c128, complex64_pair)
 
+static int outside(const int64_t *index, int64_t n, int64_t size)
+{
+    int64_t bad = 0; /* its sign */
+    for (int64_t i = 0; i < n; ++i)
+        bad |= index[i] | (size - 1 - index[i]);
+    return bad < 0;
+}
+
+static int offsets(int64_t *restrict offsets_, const int64_t *restrict index, int64_t n, int64_t size, int64_t stride, int wrap,
+                   int adds)
+{
+    const int64_t from_end = wrap ? size : 0;
+    int64_t bad = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t place = index[i] + (index[i] >> 63 & from_end);
+        bad |= place | (size - 1 - place);
+        offsets_[i] = (adds ? offsets_[i] : 0) + place * stride;
+    }
+    return bad < 0;
+}
+
 #define BY_SIZE(f) {f##_1, f##_2, f##_4, f##_8, f##_16}
 #define REAL_TYPES(f)                                                                                         \
     [DTYPE_F64] = f##_f64, [DTYPE_F32] = f##_f32, [DTYPE_F16] = f##_f16, [DTYPE_BF16] = f##_bf16,             \
@@ -133,6 +160,8 @@ COMPLEX_ADD(c128, complex64_pair)
     [DTYPE_U8] = f##_u8, [DTYPE_B8] = f##_b8
 
 const struct index_kernels KERNEL_TABLE(index_kernels) = {
+    .outside = outside,
+    .offsets = offsets,
     .move = BY_SIZE(move),
     .gather = BY_SIZE(gather),
     .scatter = BY_SIZE(scatter),

@@ -25,7 +25,14 @@ typedef void (*update_fn)(void *out, int64_t out_stride, const void *in, int64_t
 
 enum update { UPDATE_add, UPDATE_mul, UPDATE_max, UPDATE_min, UPDATE_COUNT };
 
+/* Is any of n indices outside [0, size)? */
+typedef int (*outside_fn)(const int64_t *index, int64_t n, int64_t size);
+/* offsets[i] (+)= index * stride, where negative indices count from the end if `wrap`. Returns whether any was out of range. */
+typedef int (*offsets_fn)(int64_t *offsets, const int64_t *index, int64_t n, int64_t size, int64_t stride, int wrap, int adds);
+
 struct index_kernels {
+    outside_fn outside;
+    offsets_fn offsets;
     move_fn move[MOVE_SIZES];
     gather_fn gather[MOVE_SIZES];
     scatter_fn scatter[MOVE_SIZES];

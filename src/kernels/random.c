@@ -128,6 +128,55 @@ static void negative_log_f64(double *tile, int64_t n)
     }
 }
 
+static void scale_f32(float *tile, int64_t n, float low, float range, float high, enum random_rounding rounding)
+{
+    for (int64_t i = 0; i < n; ++i)
+        tile[i] = tile[i] * range + low;
+    for (int64_t i = 0; rounding == ROUNDING_f16 && i < n; ++i)
+        tile[i] = half_f16_to_f32(half_f16_from_f32(tile[i]));
+    for (int64_t i = 0; rounding == ROUNDING_bf16 && i < n; ++i)
+        tile[i] = half_bf16_to_f32(half_bf16_from_f32(tile[i]));
+    for (int64_t i = 0; i < n; ++i)
+        tile[i] = tile[i] >= high ? low : tile[i];
+}
+
+static void scale_f64(double *tile, int64_t n, double low, double range, double high)
+{
+    for (int64_t i = 0; i < n; ++i) {
+        const double value = tile[i] * range + low;
+        tile[i] = value >= high ? low : value;
+    }
+}
+
+#define WITH_OPERANDS(tag, A)                                                                                                \
+    static void affine_##tag(A *restrict tile, int64_t n, const A *restrict mean, int mean_step, const A *restrict deviation, \
+                             int deviation_step)                                                                             \
+    {                                                                                                                        \
+        if (mean_step == 0 && deviation_step == 0)                                                                           \
+            for (int64_t i = 0; i < n; ++i)                                                                                  \
+                tile[i] = tile[i] * deviation[0] + mean[0];                                                                  \
+        else                                                                                                                 \
+            for (int64_t i = 0; i < n; ++i)                                                                                  \
+                tile[i] = tile[i] * deviation[i * deviation_step] + mean[i * mean_step];                                     \
+    }                                                                                                                        \
+    static void below_##tag(A *restrict tile, int64_t n, const A *restrict probability, int step)                            \
+    {                                                                                                                        \
+        if (step == 0)                                                                                                       \
+            for (int64_t i = 0; i < n; ++i)                                                                                  \
+                tile[i] = tile[i] <= probability[0];                                                                         \
+        else                                                                                                                 \
+            for (int64_t i = 0; i < n; ++i)                                                                                  \
+                tile[i] = tile[i] <= probability[i];                                                                         \
+    }
+WITH_OPERANDS(f32, float)
+WITH_OPERANDS(f64, double)
+
+static void divide_f32(float *tile, int64_t n, float divisor)
+{
+    for (int64_t i = 0; i < n; ++i)
+        tile[i] /= divisor;
+}
+
 static void integer_32(int64_t *tile, const uint32_t *words, uint32_t range, int64_t base, int64_t n)
 {
     if ((range & (range - 1)) == 0)
@@ -154,6 +203,13 @@ const struct random_kernels KERNEL_TABLE(random_kernels) = {
     .normal_f64 = normal_f64,
     .negative_log_f32 = negative_log_f32,
     .negative_log_f64 = negative_log_f64,
+    .scale_f32 = scale_f32,
+    .scale_f64 = scale_f64,
+    .affine_f32 = affine_f32,
+    .affine_f64 = affine_f64,
+    .below_f32 = below_f32,
+    .below_f64 = below_f64,
+    .divide_f32 = divide_f32,
     .integer_32 = integer_32,
     .integer_64 = integer_64,
 };

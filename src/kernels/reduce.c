@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/isa.h"
+#include "kernels/math_f32.h"
 
 typedef int64_t vector_i64 __attribute__((vector_size(VECTOR_SIZE), aligned(8), may_alias));
 
@@ -36,16 +37,25 @@ typedef int64_t vector_i64 __attribute__((vector_size(VECTOR_SIZE), aligned(8), 
                 const V value = ((const V *)(const void *)x)[p];                                            \
                 sums[p] = VECTOR_##op(V, I, sums[p], value);                                                \
             }                                                                                               \
-        if (n > 0) {                                                                                        \
-            memcpy(lane, x, (size_t)n * sizeof(A));                                                         \
-            _Pragma("GCC unroll 16") for (int p = 0; p < P; ++p) {                                          \
-                const V value = ((const V *)(const void *)lane)[p];                                         \
+        /* The rest: whole vectors, then one filled up with the identity, which changes no lane. */         \
+        _Pragma("GCC unroll 16") for (int p = 0; p < P; ++p)                                                \
+            if ((p + 1) * (L / P) <= n) {                                                                   \
+                const V value = ((const V *)(const void *)x)[p];                                            \
                 sums[p] = VECTOR_##op(V, I, sums[p], value);                                                \
             }                                                                                               \
+        if (n % (L / P) != 0) {                                                                             \
+            memcpy(lane, x + n / (L / P) * (L / P), (size_t)(n % (L / P)) * sizeof(A));                     \
+            const V value = ((const V *)(const void *)lane)[0];                                             \
+            _Pragma("GCC unroll 16") for (int p = 0; p < P; ++p)                                            \
+                if (p == n / (L / P))                                                                       \
+                    sums[p] = VECTOR_##op(V, I, sums[p], value);                                            \
         }                                                                                                   \
-        _Pragma("GCC unroll 16") for (int p = 0; p < P; ++p)                                                \
-            ((V *)(void *)lane)[p] = sums[p];                                                               \
-        for (int half = L / 2; half > 0; half /= 2)                                                         \
+        /* Lane l takes lane l + half, with half from L / 2 down to 1: whole vectors first. */              \
+        _Pragma("GCC unroll 16") for (int half = P / 2; half > 0; half /= 2)                                \
+            _Pragma("GCC unroll 16") for (int p = 0; p < half; ++p)                                         \
+                sums[p] = VECTOR_##op(V, I, sums[p], sums[p + half]);                                       \
+        ((V *)(void *)lane)[0] = sums[0];                                                                   \
+        _Pragma("GCC unroll 16") for (int half = L / P / 2; half > 0; half /= 2)                            \
             for (int l = 0; l < half; ++l)                                                                  \
                 lane[l] = SCALAR_##op(lane[l], lane[l + half]);                                             \
         memcpy(out, lane, sizeof(A));                                                                       \
@@ -125,7 +135,7 @@ FOLD_KERNELS(min, i64, int64_t, vector_i64, vector_i64, INT64_MAX)
     MAP(exp, tag, A, exp_(x - c))                      \
     MAP(nan_to_zero, tag, A, x == x ? x : 0)
 FLOAT_MAPS(f64, double, fabs, pow, exp)
-FLOAT_MAPS(f32, float, fabsf, powf, expf)
+FLOAT_MAPS(f32, float, fabsf, powf, math_exp)
 MAP(abs, i64, int64_t, x < 0 ? -x : x)
 MAP(nonzero, i64, int64_t, x != 0)
 

@@ -162,6 +162,29 @@ HEAP(wide, struct sort_item, WIDE_LESS)
 SORTS(narrow, uint64_t, NARROW_LESS, NARROW_DIGIT, 4)
 SORTS(wide, struct sort_item, WIDE_LESS, WIDE_DIGIT, 8)
 
+static void few_narrow(uint64_t *best, int64_t k, const uint64_t *items, int64_t n)
+{
+    enum { BLOCK = 64 };
+    int64_t kept = 0;
+    uint64_t worst = UINT64_MAX;
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        const int64_t past = n - i < BLOCK ? n : i + BLOCK;
+        uint64_t hit = past - i < BLOCK;
+        if (past - i == BLOCK)
+            for (int l = 0; l < BLOCK; ++l)
+                hit |= (uint64_t)(items[i + l] < worst);
+        for (int64_t c = i; hit && c < past; ++c) {
+            if (items[c] >= worst)
+                continue;
+            int64_t place = kept < k ? kept++ : k - 1;
+            for (; place > 0 && best[place - 1] > items[c]; --place)
+                best[place] = best[place - 1];
+            best[place] = items[c];
+            worst = kept < k ? UINT64_MAX : best[k - 1];
+        }
+    }
+}
+
 const struct sort_kernels KERNEL_TABLE(sort_kernels) = {
     .keys_f32 = keys_f32,
     .keys_i32 = keys_i32,
@@ -169,6 +192,7 @@ const struct sort_kernels KERNEL_TABLE(sort_kernels) = {
     .keys_i64 = keys_i64,
     .sort_narrow = sort_narrow,
     .sort_wide = sort_wide,
+    .few_narrow = few_narrow,
     .select_narrow = select_narrow,
     .select_wide = select_wide,
 };

@@ -19,6 +19,8 @@ struct sort_kernels {
     /* spare: as large as items */
     void (*sort_narrow)(uint64_t *items, uint64_t *spare, int64_t n);
     void (*sort_wide)(struct sort_item *items, struct sort_item *spare, int64_t n);
+    /* The k smallest, sorted, into best; for small k: each newcomer is moved to its place. 1 <= k <= n. */
+    void (*few_narrow)(uint64_t *best, int64_t k, const uint64_t *items, int64_t n);
     /* Brings the k smallest to the front, in any order, the k-th smallest to items[k - 1]; 1 <= k <= n. */
     void (*select_narrow)(uint64_t *items, uint64_t *spare, int64_t n, int64_t k);
     void (*select_wide)(struct sort_item *items, struct sort_item *spare, int64_t n, int64_t k);

@@ -91,7 +91,7 @@ static int arg_plan(enum operator_id id, const aclTensor *self, int64_t dim, boo
     job->fold = id == OPERATOR_MaxDim || id == OPERATOR_ArgMax ? FOLD_max : FOLD_min;
     job->has_values = with_values;
     PLAN_TRY(plan, arg_checked(plan, self, dim, keepdim, values, indices, with_values ? "indices" : "out", job, &bytes));
-    return plan_finish(plan, bytes > OWN_BYTES ? (uint64_t)bytes : 0, workspace_size, executor);
+    return finish_by_size(plan, bytes > OWN_BYTES ? (uint64_t)bytes : 0, workspace_size, executor);
 }
 
 #define EXTREME_OF_DIM(Name)                                                                                                \
@@ -182,6 +182,6 @@ aclnnStatus aclnnEqualGetWorkspaceSize(const aclTensor *self, const aclTensor *o
     struct plan *plan;
     TRY(plan_begin(OPERATOR_Equal, equal_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, equal_checked(plan, self, other, out));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Equal)

@@ -93,7 +93,7 @@ aclnnStatus aclnnCatGetWorkspaceSize(const aclTensorList *tensors, int64_t dim, 
     struct plan *plan;
     TRY(plan_begin(OPERATOR_Cat, cat_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, cat_checked(plan, tensors, dim, out));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Cat)
 
@@ -134,7 +134,7 @@ aclnnStatus aclnnStackGetWorkspaceSize(const aclTensorList *tensors, int64_t dim
     struct plan *plan;
     TRY(plan_begin(OPERATOR_Stack, cat_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, stack_checked(plan, tensors, dim, out));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Stack)
 
@@ -179,7 +179,7 @@ aclnnStatus aclnnFlipGetWorkspaceSize(const aclTensor *self, const aclIntArray *
     struct plan *plan;
     TRY(plan_begin(OPERATOR_Flip, copy_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, flip_checked(plan, self, dims, out));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Flip)
 
@@ -261,7 +261,7 @@ aclnnStatus aclnnRollGetWorkspaceSize(const aclTensor *x, const aclIntArray *shi
     struct plan *plan;
     TRY(plan_begin(OPERATOR_Roll, roll_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, roll_checked(plan, x, shifts, dims, out));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Roll)
 
@@ -311,6 +311,6 @@ aclnnStatus aclnnRepeatGetWorkspaceSize(const aclTensor *self, const aclIntArray
     struct plan *plan;
     TRY(plan_begin(OPERATOR_Repeat, repeat_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, repeat_checked(plan, self, repeats, out));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Repeat)

@@ -87,7 +87,7 @@ static int range_plan(enum operator_id id, const aclScalar *start, const aclScal
     PLAN_REQUIRE(plan, s->step != 0, ACLNN_ERROR_PARAM, "%s: step is 0", operator_name(id));
     PLAN_REQUIRE(plan, (s->step > 0) == (s->end >= s->start) || s->end == s->start, ACLNN_ERROR_PARAM,
                  "%s: start %g, end %g and step %g have no values between them", operator_name(id), s->start, s->end, s->step);
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 aclnnStatus aclnnArangeGetWorkspaceSize(const aclScalar *start, const aclScalar *end, const aclScalar *step, aclTensor *out,
@@ -115,7 +115,7 @@ static int steps_plan(enum operator_id id, const aclScalar *start, const aclScal
     s->step = steps > 1 ? (s->end - s->start) / (double)(steps - 1) : 0;
     s->from_both_ends = steps > 1;
     s->base = base;
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 aclnnStatus aclnnLinspaceGetWorkspaceSize(const aclScalar *start, const aclScalar *end, int64_t steps, aclTensor *out,
@@ -170,7 +170,7 @@ aclnnStatus aclnnEyeGetWorkspaceSize(int64_t n, int64_t m, aclTensor *out, uint6
     PLAN_TRY(plan, plan_output(plan, out, "out", &to));
     PLAN_TRY(plan, check_sizes(plan, to, "out", sizes, 2));
     PLAN_TRY(plan, check_output_not_expanded(plan, to, "out"));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Eye)
 
@@ -235,7 +235,7 @@ static int triangle_plan(enum operator_id id, const aclTensor *self, int64_t dia
                  view_text(from));
     const bool upper = id == OPERATOR_Triu || id == OPERATOR_InplaceTriu;
     *PLAN_IMMEDIATE(plan, struct triangle_job) = (struct triangle_job){diagonal, upper};
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 #define TRIANGLE(Name, in_place_const)                                                                                     \

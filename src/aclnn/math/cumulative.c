@@ -171,7 +171,7 @@ static int scan_plan(enum operator_id id, const aclTensor *self, int64_t dim, en
     PLAN_REQUIRE(plan, dtype_kind((enum dtype)from->dtype) != KIND_COMPLEX || (scan == SCAN_sum && from->ndim < TENSOR_MAX_DIMS),
                  ACLNN_ERROR_PARAM, "%s: self is %s; complex types are for sums of at most %d dimensions", operator_name(id),
                  view_text(from), TENSOR_MAX_DIMS - 1);
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 /* dtype is out's type. */
@@ -218,7 +218,7 @@ static int extreme_plan(enum operator_id id, const aclTensor *self, int64_t dim,
     PLAN_TRY(plan, check_same_dtype(plan, &plan->operands[0], "self", &plan->operands[1], "valuesOut"));
     PLAN_TRY(plan, check_index_dtype(plan, positions, "indicesOut"));
     PLAN_TRY(plan, check_sizes(plan, positions, "indicesOut", plan->operands[0].sizes, plan->operands[0].ndim));
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 aclnnStatus aclnnCummaxGetWorkspaceSize(const aclTensor *self, int64_t dim, aclTensor *valuesOut, aclTensor *indicesOut,

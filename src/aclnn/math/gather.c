@@ -47,12 +47,9 @@ static void run_piece(struct element_work *w, int64_t at_index, int64_t at_eleme
     const int64_t step = w->indexed.strides[w->dim], stride = w->elements.strides[last];
     const int64_t along = last == w->dim ? 0 : w->indexed.strides[last];
     int64_t index[PIECE];
-    int bad = 0;
     kernels->convert->load[w->index.dtype][ACCUMULATE_I64](
         index, w->index.data + at_index * (int64_t)dtype_bytes((enum dtype)w->index.dtype), w->index.strides[last], n);
-    for (int64_t i = 0; i < n; ++i)
-        bad |= index[i] < 0 || index[i] >= size;
-    if (bad) {
+    if (kernels->index->outside(index, n, size)) {
         for (int64_t i = 0; i < n; ++i)
             if ((index[i] < 0 || index[i] >= size) && !atomic_exchange(&w->failed, true))
                 atomic_store(&w->bad, index[i]);
@@ -167,7 +164,7 @@ aclnnStatus aclnnGatherGetWorkspaceSize(const aclTensor *self, int64_t dim, cons
     struct plan *plan;
     TRY(plan_begin(OPERATOR_Gather, gather_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, gather_checked(plan, self, dim, index, out));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Gather)
 
@@ -335,7 +332,7 @@ static int scatter_plan(enum operator_id id, struct scatter_arguments arguments,
     TRY(plan_begin(id, scatter_run, workspace_size, executor, &plan));
     PLAN_TRY(plan, scatter_checked(plan, &arguments));
     const int64_t counts = arguments.reduce == SCATTER_mean ? plan->operands[3].count * 8 : 0;
-    return plan_finish(plan, (uint64_t)counts, workspace_size, executor);
+    return finish_by_size(plan, (uint64_t)counts, workspace_size, executor);
 }
 
 aclnnStatus aclnnScatterGetWorkspaceSize(const aclTensor *self, int64_t dim, const aclTensor *index, const aclTensor *src,
@@ -449,7 +446,7 @@ aclnnStatus aclnnTakeGetWorkspaceSize(const aclTensor *self, const aclTensor *in
     PLAN_TRY(plan, check_same_dtype(plan, from, "self", to, "out"));
     PLAN_TRY(plan, check_sizes(plan, to, "out", list->sizes, list->ndim));
     PLAN_TRY(plan, check_output_not_expanded(plan, to, "out"));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Take)
 
@@ -468,6 +465,6 @@ aclnnStatus aclnnInplacePutGetWorkspaceSize(aclTensor *selfRef, const aclTensor 
     PLAN_REQUIRE(plan, from->count == list->count, ACLNN_ERROR_PARAM, "index is %s and source is %s; they need as many elements",
                  view_text(list), view_text(from));
     PLAN_IMMEDIATE(plan, struct put_job)->accumulate = accumulate;
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(InplacePut)

@@ -59,7 +59,7 @@ aclnnStatus aclnnIndexSelectGetWorkspaceSize(const aclTensor *self, int64_t dim,
     struct plan *plan;
     TRY(plan_begin(OPERATOR_IndexSelect, index_select_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, index_select_checked(plan, self, dim, index, out));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(IndexSelect)
 
@@ -71,7 +71,7 @@ aclnnStatus aclnnGatherV3GetWorkspaceSize(const aclTensor *self, int64_t dim, co
     TRY(plan_begin(OPERATOR_GatherV3, index_select_run, workspaceSize, executor, &plan));
     PLAN_REQUIRE(plan, batchDims == 0, ACLNN_ERROR_PARAM, "batchDims is %lld; 0 is supported", (long long)batchDims);
     PLAN_TRY(plan, index_select_checked(plan, self, dim, index, out));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(GatherV3)
 
@@ -109,7 +109,7 @@ aclnnStatus aclnnEmbeddingGetWorkspaceSize(const aclTensor *weight, const aclTen
     struct plan *plan;
     TRY(plan_begin(OPERATOR_Embedding, embedding_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, embedding_checked(plan, weight, indices, out));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Embedding)
 
@@ -206,7 +206,7 @@ aclnnStatus aclnnEmbeddingDenseBackwardGetWorkspaceSize(const aclTensor *grad, c
     TRY(plan_begin(OPERATOR_EmbeddingDenseBackward, embedding_backward_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, embedding_backward_checked(plan, grad, indices, numWeights, out));
     *PLAN_IMMEDIATE(plan, struct embedding_job) = (struct embedding_job){(int64_t)paddingIdx, scaleGradByFreq};
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(EmbeddingDenseBackward)
 
@@ -450,7 +450,7 @@ aclnnStatus aclnnIndexGetWorkspaceSize(const aclTensor *self, const aclTensorLis
     PLAN_TRY(plan, plan_output(plan, out, "out", &to));
     PLAN_TRY(plan, check_output_not_expanded(plan, to, "out"));
     PLAN_TRY(plan, list_checked(plan, from, to, indices));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Index)
 
@@ -464,6 +464,6 @@ aclnnStatus aclnnIndexPutImplGetWorkspaceSize(aclTensor *selfRef, const aclTenso
     PLAN_TRY(plan, plan_inout(plan, selfRef, "selfRef", &to));
     PLAN_TRY(plan, plan_input(plan, values, "values", &from));
     PLAN_TRY(plan, list_checked(plan, to, from, indices));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(IndexPutImpl)

@@ -181,13 +181,8 @@ static void offsets_range(void *argument, int64_t begin, int64_t end)
     for (int64_t at = begin; at < end; at += TILE) {
         const int64_t n = least(TILE, end - at);
         int64_t *const offsets = w->offsets + at;
-        int bad = 0;
         tile_read(tile, ACCUMULATE_I64, &w->term->index, at, n);
-        for (int64_t i = 0; i < n; ++i) {
-            const int64_t index = tile[i] + (w->wrap && tile[i] < 0 ? size : 0);
-            bad |= index < 0 || index >= size;
-            offsets[i] = (w->adds ? offsets[i] : 0) + index * stride;
-        }
+        const int bad = kernels->index->offsets(offsets, tile, n, size, stride, w->wrap, w->adds);
         for (int64_t i = 0; bad && i < n; ++i)
             if (tile[i] >= size || tile[i] < (w->wrap ? -size : 0)) {
                 note_bad(w, at + i);

@@ -248,7 +248,7 @@ aclnnStatus aclnnMaskedSelectGetWorkspaceSize(const aclTensor *self, const aclTe
     TRY(plan_begin(OPERATOR_MaskedSelect, masked_select_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, masked_select_checked(plan, self, mask, out));
     PLAN_IMMEDIATE(plan, struct mask_job)->handle = out;
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(MaskedSelect)
 
@@ -304,7 +304,7 @@ aclnnStatus aclnnInplaceMaskedScatterGetWorkspaceSize(aclTensor *selfRef, const 
     struct plan *plan;
     TRY(plan_begin(OPERATOR_InplaceMaskedScatter, masked_scatter_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, masked_scatter_checked(plan, selfRef, mask, source));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(InplaceMaskedScatter)
 
@@ -337,7 +337,7 @@ static int nonzero_plan(enum operator_id id, const aclTensor *self, aclTensor *o
     PLAN_REQUIRE(plan, to->dtype == DTYPE_I64 && to->ndim == 2 && to->contiguous, ACLNN_ERROR_PARAM,
                  "%s: out is %s; it is contiguous i64 with two dimensions", operator_name(id), view_text(to));
     PLAN_IMMEDIATE(plan, struct mask_job)->handle = out;
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 aclnnStatus aclnnNonzeroGetWorkspaceSize(const aclTensor *self, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)

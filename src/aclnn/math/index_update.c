@@ -155,7 +155,7 @@ static int update_plan(enum operator_id id, struct update_arguments arguments, s
         kept->integer_scale = scalar_to_int64(alpha);
         workspace = (uint64_t)source->count * dtype_bytes((enum dtype)source->dtype);
     }
-    return plan_finish(plan, workspace, workspace_size, executor);
+    return finish_by_size(plan, workspace, workspace_size, executor);
 }
 
 static const struct update_job FILL = {.fills = true}, ADD = {.adds = true}, COPY = {.fills = false};

@@ -88,3 +88,15 @@ int check_not_null(const struct plan *plan, const void *handle, const char *para
         return 0;
     return error_set(ACLNN_ERROR_NULLPTR, name_of(plan), "%s is null", parameter);
 }
+
+int finish_by_size(struct plan *plan, uint64_t workspace, uint64_t *workspace_size, struct aclOpExecutor **executor)
+{
+    enum { SMALL = 2048 };
+    int64_t elements = 0;
+    for (int i = 0; i < plan->operand_count; ++i)
+        elements += plan->operands[i].count;
+    for (int64_t i = 0; i < plan->extra_view_count; ++i)
+        elements += plan->extra_views[i].count;
+    plan->task.flags = elements <= SMALL ? TASK_SMALL : 0;
+    return plan_finish(plan, workspace, workspace_size, executor);
+}

@@ -16,6 +16,8 @@ int check_output_not_expanded(const struct plan *plan, const struct view *v, con
 int check_dim(const struct plan *plan, int64_t dim, const struct view *v, const char *parameter, int *wrapped);
 /* Bit set for each dim of the list; all dimensions for a NULL or empty one. */
 int check_dims(const struct plan *plan, const struct aclIntArray *dims, const struct view *v, uint32_t *mask);
+/* plan_finish for an operator whose work grows with its operands: small ones may run in the caller. */
+int finish_by_size(struct plan *plan, uint64_t workspace, uint64_t *workspace_size, struct aclOpExecutor **executor);
 int check_not_null(const struct plan *plan, const void *handle, const char *parameter);
 
 #endif

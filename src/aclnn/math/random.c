@@ -8,7 +8,6 @@
 #include "aclnn/math/operand_check.h"
 #include "aclnn/math/tile.h"
 #include "aclnnop/all_operators.h"
-#include "base/half.h"
 #include "base/philox.h"
 #include "base/pool.h"
 #include "kernels/kernels.h"
@@ -39,32 +38,18 @@ struct draw_work {
 
 /* --- values from words: tile k gets the call's k-th value of each thread -------------------------------------------------------- */
 
-/* What half types round to, so that comparisons see the value that is stored. */
-static void round_to(enum dtype dtype, float *tile, int64_t n)
-{
-    for (int64_t i = 0; dtype == DTYPE_F16 && i < n; ++i)
-        tile[i] = half_f16_to_f32(half_f16_from_f32(tile[i]));
-    for (int64_t i = 0; dtype == DTYPE_BF16 && i < n; ++i)
-        tile[i] = half_bf16_to_f32(half_bf16_from_f32(tile[i]));
-}
-
-/* From (0, 1] to [low, high): the upper end, reached by 1 or by rounding, becomes the lower one. */
+/* From (0, 1] to [low, high): the upper end, reached by 1 or by rounding, becomes the lower one. Halves round first, so that
+ * the comparison sees the value that is stored. */
 static void scale_uniform(const struct draw_work *w, double *wide, float *tile, int64_t n)
 {
-    if (w->draw->wide) {
-        const double low = w->draw->low, range = w->draw->high - low;
-        for (int64_t i = 0; i < n; ++i) {
-            const double value = wide[i] * range + low;
-            wide[i] = value >= w->draw->high ? low : value;
-        }
-        return;
-    }
-    const float low = (float)w->draw->low, high = (float)w->draw->high, range = high - low;
-    for (int64_t i = 0; i < n; ++i)
-        tile[i] = tile[i] * range + low;
-    round_to((enum dtype)w->out.dtype, tile, n);
-    for (int64_t i = 0; i < n; ++i)
-        tile[i] = tile[i] >= high ? low : tile[i];
+    const struct draw *const d = w->draw;
+    const enum random_rounding rounding = w->out.dtype == DTYPE_F16    ? ROUNDING_f16
+                                          : w->out.dtype == DTYPE_BF16 ? ROUNDING_bf16
+                                                                       : ROUNDING_none;
+    if (d->wide)
+        kernels->random->scale_f64(wide, n, d->low, d->high - d->low, d->high);
+    else
+        kernels->random->scale_f32(tile, n, (float)d->low, (float)d->high - (float)d->low, (float)d->high, rounding);
 }
 
 static void scale_exponential(const struct draw_work *w, double *wide, float *tile, int64_t n)
@@ -75,10 +60,8 @@ static void scale_exponential(const struct draw_work *w, double *wide, float *ti
             wide[i] /= w->draw->low;
         return;
     }
-    const float rate = (float)w->draw->low;
     kernels->random->negative_log_f32(tile, n);
-    for (int64_t i = 0; i < n; ++i)
-        tile[i] /= rate;
+    kernels->random->divide_f32(tile, n, (float)w->draw->low);
 }
 
 static void draw_units(const struct draw_work *w, const uint32_t *words, double *tiles, int64_t n)
@@ -121,43 +104,40 @@ static void draw_integers(const struct draw_work *w, const uint32_t *words, doub
 
 /* --- with mean, deviation, probability of each element ----------------------------------------------------------------------- */
 
-static void read_or_fill(double *tile, const struct view *v, double value, enum accumulate type, int64_t first, int64_t n)
+/* Values for elements [first, first + n), or one value for all; returns the step between them. */
+static int read_or_set(double *tile, const struct view *v, double value, enum accumulate type, int64_t first, int64_t n)
 {
     if (v->data) {
         tile_read(tile, type, v, first, n);
-        return;
+        return 1;
     }
-    for (int64_t i = 0; i < n; ++i)
-        if (type == ACCUMULATE_F64)
-            tile[i] = value;
-        else
-            ((float *)(void *)tile)[i] = (float)value;
+    if (type == ACCUMULATE_F64)
+        tile[0] = value;
+    else
+        ((float *)(void *)tile)[0] = (float)value;
+    return 0;
 }
 
 /* Elements [first, first + n) of out from their standard values. */
 static void finish_elements(const struct draw_work *w, double *tile, int64_t first, int64_t n)
 {
     double mean[THREADS], deviation[THREADS];
-    float *const values = (float *)(void *)tile, *const means = (float *)(void *)mean;
-    float *const deviations = (float *)(void *)deviation;
+    float *const narrow = (float *)(void *)tile;
     if (w->draw->kind == DRAW_bernoulli) {
-        read_or_fill(mean, &w->mean, w->draw->low, w->type, first, n);
-        for (int64_t i = 0; i < n; ++i)
-            if (w->type == ACCUMULATE_F64)
-                tile[i] = tile[i] <= mean[i];
-            else
-                values[i] = values[i] <= means[i];
-        return;
-    }
-    if (w->draw->kind != DRAW_normal)
-        return;
-    read_or_fill(mean, &w->mean, w->draw->low, w->type, first, n);
-    read_or_fill(deviation, &w->deviation, w->draw->high, w->type, first, n);
-    for (int64_t i = 0; i < n; ++i)
+        const int step = read_or_set(mean, &w->mean, w->draw->low, w->type, first, n);
         if (w->type == ACCUMULATE_F64)
-            tile[i] = tile[i] * deviation[i] + mean[i];
+            kernels->random->below_f64(tile, n, mean, step);
         else
-            values[i] = values[i] * deviations[i] + means[i];
+            kernels->random->below_f32(narrow, n, (const float *)(const void *)mean, step);
+    } else if (w->draw->kind == DRAW_normal) {
+        const int mean_step = read_or_set(mean, &w->mean, w->draw->low, w->type, first, n);
+        const int deviation_step = read_or_set(deviation, &w->deviation, w->draw->high, w->type, first, n);
+        if (w->type == ACCUMULATE_F64)
+            kernels->random->affine_f64(tile, n, mean, mean_step, deviation, deviation_step);
+        else
+            kernels->random->affine_f32(narrow, n, (const float *)(const void *)mean, mean_step,
+                                        (const float *)(const void *)deviation, deviation_step);
+    }
 }
 
 /* Items are (call, group of THREADS threads). */
@@ -267,7 +247,7 @@ static int uniform_plan(enum operator_id id, const aclTensor *self, double from,
     TRY(draw_begin(id, self, "selfRef", state, draw, workspace_size, executor, &plan));
     PLAN_TRY(plan, check_floating(plan, &plan->operands[0], "selfRef"));
     PLAN_REQUIRE(plan, from <= to, ACLNN_ERROR_PARAM, "%s: from is %g and to is %g; from <= to is needed", operator_name(id), from, to);
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 aclnnStatus aclnnInplaceUniformGetWorkspaceSize(const aclTensor *selfRef, double from, double to, uint64_t seed,
@@ -308,7 +288,7 @@ static int normal_plan(enum operator_id id, const aclTensor *out, const aclTenso
                      view_text(&plan->operands[0]));
         *(i ? &d->deviation_operand : &d->mean_operand) = (int8_t)(plan->operand_count - 1);
     }
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 aclnnStatus aclnnInplaceNormalGetWorkspaceSize(const aclTensor *selfRef, float mean, float std, int64_t seed, int64_t offset,
@@ -360,7 +340,7 @@ static int exponential_plan(enum operator_id id, const aclTensor *self, double r
     TRY(draw_begin(id, self, "selfRef", state, draw, workspace_size, executor, &plan));
     PLAN_TRY(plan, check_floating(plan, &plan->operands[0], "selfRef"));
     PLAN_REQUIRE(plan, rate > 0, ACLNN_ERROR_PARAM, "%s: lambda is %g; it must be positive", operator_name(id), rate);
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 /* count is the number of elements, which selfRef knows too. */
@@ -387,7 +367,7 @@ aclnnStatus aclnnInplaceBernoulliGetWorkspaceSize(const aclTensor *selfRef, cons
     struct draw draw = {.kind = DRAW_bernoulli, .low = p, .wide = selfRef && selfRef->view.dtype == DTYPE_F64};
     TRY(draw_begin(OPERATOR_InplaceBernoulli, selfRef, "selfRef", NUMBERS(seed, offset), draw, workspaceSize, executor, &plan));
     PLAN_REQUIRE(plan, p >= 0 && p <= 1, ACLNN_ERROR_PARAM, "prob is %g; it must be in [0, 1]", p);
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 
 aclnnStatus aclnnInplaceBernoulliTensorGetWorkspaceSize(const aclTensor *selfRef, const aclTensor *prob, int64_t seed,
@@ -403,7 +383,7 @@ aclnnStatus aclnnInplaceBernoulliTensorGetWorkspaceSize(const aclTensor *selfRef
     struct view wide = *p;
     PLAN_REQUIRE(plan, view_expand(&wide, plan->operands[0].sizes, plan->operands[0].ndim), ACLNN_ERROR_PARAM,
                  "prob is %s and doesn't broadcast to selfRef %s", view_text(p), view_text(&plan->operands[0]));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 
 /* --- integers ------------------------------------------------------------------------------------------------------------- */
@@ -414,7 +394,7 @@ static int integer_plan(enum operator_id id, const aclTensor *self, struct draw 
     struct plan *plan;
     draw.kind = DRAW_integer;
     TRY(draw_begin(id, self, "selfRef", state, draw, workspace_size, executor, &plan));
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 /* torch's rule: from 2**28 values on, 64 bits a value, so that the remainder's bias stays small. */

@@ -10,6 +10,8 @@
 #include "kernels/kernels.h"
 #include "kernels/random.h"
 
+enum { WORDS = 512 }; /* drawn together */
+
 struct sample_job { uint64_t seed, offset; int64_t count; bool replacement, seed_in_tensors; };
 
 static uint64_t draw_64(const struct sample_job *job, int64_t i)
@@ -41,9 +43,12 @@ static int randperm_run(struct plan *plan)
         return out_of_memory(plan, n * (int64_t)sizeof *list);
     for (int64_t i = 0; i < n; ++i)
         list[i] = i;
+    uint32_t words[4 * WORDS];
     for (int64_t i = 0; i + 1 < n; ++i) {
-        const uint64_t left = (uint64_t)(n - i);
-        const int64_t other = i + (int64_t)((unsigned __int128)draw_64(job, i) * left >> 64);
+        if (i % WORDS == 0)
+            kernels->random->words(words, job->seed, (uint64_t)i, job->offset / 4, WORDS);
+        const uint64_t left = (uint64_t)(n - i), word = (uint64_t)words[i % WORDS] << 32 | words[WORDS + i % WORDS];
+        const int64_t other = i + (int64_t)((unsigned __int128)word * left >> 64);
         const int64_t swap = list[i];
         list[i] = list[other];
         list[other] = swap;
@@ -63,7 +68,7 @@ aclnnStatus aclnnRandpermGetWorkspaceSize(int64_t n, int64_t seed, int64_t offse
     PLAN_TRY(plan, check_sizes(plan, to, "out", &n, 1));
     PLAN_TRY(plan, check_output_not_expanded(plan, to, "out"));
     *PLAN_IMMEDIATE(plan, struct sample_job) = (struct sample_job){.seed = (uint64_t)seed, .offset = (uint64_t)offset};
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Randperm)
 
@@ -187,7 +192,7 @@ aclnnStatus aclnnMultinomialGetWorkspaceSize(const aclTensor *self, int64_t nums
     TRY(plan_begin(OPERATOR_Multinomial, multinomial_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, multinomial_checked(plan, self, numsamples, replacement, out));
     *PLAN_IMMEDIATE(plan, struct sample_job) = (struct sample_job){(uint64_t)seed, (uint64_t)offset, numsamples, replacement, false};
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Multinomial)
 
@@ -205,6 +210,6 @@ aclnnStatus aclnnMultinomialTensorGetWorkspaceSize(const aclTensor *self, int64_
     PLAN_TRY(plan, check_index_dtype(plan, start, "offsetTensor"));
     PLAN_REQUIRE(plan, seed->count == 1 && start->count == 1, ACLNN_ERROR_PARAM, "seedTensor and offsetTensor hold one number each");
     *PLAN_IMMEDIATE(plan, struct sample_job) = (struct sample_job){0, (uint64_t)offset, numsamples, replacement, true};
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(MultinomialTensor)

@@ -234,7 +234,7 @@ static int reduce_plan(enum operator_id id, struct reduce_arguments a, struct re
         job.finish_parameter = divisor > 0 ? divisor : 0;
     }
     *PLAN_IMMEDIATE(plan, struct reduce_job) = job;
-    return plan_finish(plan, workspace, workspace_size, executor);
+    return finish_by_size(plan, workspace, workspace_size, executor);
 }
 
 /* --- operators --------------------------------------------------------------------------------------------------------- */

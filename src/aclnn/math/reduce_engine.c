@@ -104,6 +104,7 @@ void reduction_prepare(struct reduction *r, const struct view *in, uint32_t mask
     const int n = sorted_dims(in, mask, order);
     for (int i = 0; i < n; ++i)
         append_dim(&r->reduced_ndim, r->reduced_sizes, r->reduced_strides, in->sizes[order[i]], in->strides[order[i]]);
+    r->whole_runs = r->reduced_ndim > 1 && r->reduced_sizes[r->reduced_ndim - 1] >= ROW_BLOCK / 4;
     choose_columns(r);
     cut(r);
 }
@@ -141,10 +142,13 @@ static void fold_sequence(const struct reduction *r, int64_t result, int64_t fir
     const map_fn map = kernels->reduce->map[r->map][r->type];
     const char *const data = r->data + walk_offset(result, r->kept_ndim, r->kept_sizes, r->kept_strides) *
                                            (int64_t)dtype_bytes(r->dtype);
+    const int64_t run = r->reduced_ndim > 0 ? r->reduced_sizes[r->reduced_ndim - 1] : 1;
     double tree[TREE_DEPTH]; /* as a binary counter: entry i holds 2^i blocks while bit i of `blocks` is set */
     int64_t blocks = 0;
-    for (int64_t i = first; i < end || blocks == 0; i += ROW_BLOCK) {
-        const int64_t n = least(end - i, ROW_BLOCK);
+    for (int64_t i = first, n; i < end || blocks == 0; i += n) {
+        n = least(end - i, ROW_BLOCK);
+        if (r->whole_runs)
+            n = least(n, run - i % run);
         const char *const values = n > 0 ? sequence_tile(r, data, i, n, tile) : tile;
         if (map)
             map(tile, n, r->parameter, r->center ? r->center + result * size : NULL, 0);

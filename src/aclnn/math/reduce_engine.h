@@ -17,6 +17,7 @@ struct reduction {
     int64_t kept_sizes[TENSOR_MAX_DIMS], kept_strides[TENSOR_MAX_DIMS];
     int64_t reduced_sizes[TENSOR_MAX_DIMS], reduced_strides[TENSOR_MAX_DIMS];
     int64_t kept_count, reduced_count; /* results; elements that go into each */
+    bool whole_runs;        /* blocks end where the innermost reduced dimension does, so that they need no copy */
     bool columns;           /* neighbours in memory belong to different results */
     int64_t chunk;          /* results of one work item */
     int64_t chunks;         /* work items that cover all results */

@@ -158,7 +158,7 @@ static int search_plan(enum operator_id id, const aclTensor *sequence, const acl
     job->right = right;
     if (scalar)
         job->scalar = *scalar;
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 aclnnStatus aclnnSearchSortedGetWorkspaceSize(const aclTensor *sortedSequence, const aclTensor *self, bool outInt32, bool right,
@@ -253,7 +253,7 @@ aclnnStatus aclnnOneHotGetWorkspaceSize(const aclTensor *self, int numClasses, c
     struct plan *plan;
     TRY(plan_begin(OPERATOR_OneHot, one_hot_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, one_hot_checked(plan, self, numClasses, onValue, offValue, axis, out));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(OneHot)
 
@@ -309,7 +309,7 @@ aclnnStatus aclnnBincountGetWorkspaceSize(const aclTensor *self, const aclTensor
     }
     PLAN_REQUIRE(plan, to->ndim == 1 && to->count >= minlength, ACLNN_ERROR_PARAM, "out is %s; it has one dimension and at least "
                  "minlength = %lld bins", view_text(to), (long long)minlength);
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Bincount)
 
@@ -375,6 +375,6 @@ aclnnStatus aclnnHistcGetWorkspaceSize(const aclTensor *self, int64_t bins, cons
     const struct histogram_job job = {scalar_to_double(min), scalar_to_double(max)};
     PLAN_REQUIRE(plan, job.low <= job.high, ACLNN_ERROR_PARAM, "min is %g and max is %g; min <= max is needed", job.low, job.high);
     *PLAN_IMMEDIATE(plan, struct histogram_job) = job;
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Histc)

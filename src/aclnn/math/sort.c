@@ -192,7 +192,7 @@ static int sort_plan(enum operator_id id, struct sort_arguments arguments, struc
     TRY(plan_begin(id, sort_run, workspace_size, executor, &plan));
     PLAN_TRY(plan, sort_checked(plan, &arguments, &job));
     *PLAN_IMMEDIATE(plan, struct sort_job) = job;
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 /* Every sort here is stable. */
@@ -276,7 +276,7 @@ static int median_plan(enum operator_id id, const aclTensor *self, aclTensor *ou
     PLAN_TRY(plan, check_same_dtype(plan, from, "self", to, "out"));
     PLAN_REQUIRE(plan, to->count == 1, ACLNN_ERROR_PARAM, "%s: out is %s; it takes one value", operator_name(id), view_text(to));
     PLAN_IMMEDIATE(plan, struct sort_job)->wanted = wanted;
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 aclnnStatus aclnnMedianGetWorkspaceSize(const aclTensor *self, aclTensor *valuesOut, uint64_t *workspaceSize,

@@ -2,10 +2,13 @@
 #include "aclnn/math/sort_line.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "aclnn/math/tile.h"
 #include "base/pool.h"
 #include "kernels/kernels.h"
+
+enum { FEW = 64 }; /* so many are picked out one by one */
 
 static bool is_wide(const struct view *line)
 {
@@ -89,6 +92,12 @@ void sort_line_sort_first(struct sort_line *s, int64_t k)
 {
     if (k == 0)
         return;
+    if (!s->wide && k <= FEW) {
+        uint64_t *const best = s->spare;
+        kernels->sort->few_narrow(best, k, s->narrow_items, s->n);
+        memcpy(s->narrow_items, best, (size_t)k * sizeof *best);
+        return;
+    }
     if (k > s->n / 8) {
         sort_line_sort(s);
         return;

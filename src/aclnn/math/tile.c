@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "aclnn/math/strided_loop.h"
 #include "base/pool.h"
 #include "kernels/index.h"
 #include "kernels/kernels.h"
@@ -165,6 +166,13 @@ static void convert_piece(void *argument, int64_t begin, int64_t end)
 
 void view_copy(const struct view *out, const struct view *in)
 {
+    bool forwards = true;
+    for (int d = 0; d < in->ndim; ++d)
+        forwards &= in->strides[d] >= 0 && out->strides[d] >= 0;
+    if (forwards) {
+        copy_view(out, in);
+        return;
+    }
     if (out->dtype != in->dtype) {
         const enum accumulate type = accumulate_of((enum dtype)in->dtype);
         pool_for(in->count, COPY_PIECE, convert_piece, &(struct convert_copy){out, in, type});

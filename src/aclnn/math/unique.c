@@ -91,7 +91,7 @@ static int unique_plan(enum operator_id id, const aclTensor *self, aclTensor *va
     PLAN_TRY(plan, add_optional(plan, inverse != NULL, inverse, "inverseOut", from->count));
     PLAN_TRY(plan, add_optional(plan, counts != NULL, counts, "countsOut", from->count));
     *PLAN_IMMEDIATE(plan, struct unique_job) = (struct unique_job){values, counts, id == OPERATOR_UniqueConsecutive};
-    return plan_finish(plan, 0, workspace_size, executor);
+    return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 /* Values come sorted whether asked for or not. */
