@@ -164,7 +164,7 @@ static void fold_sequence(const struct reduction *r, int64_t result, int64_t fir
     }
     double total = 0;
     bool any = false;
-    for (int level = 0; level < TREE_DEPTH; ++level) {
+    for (int level = 0; blocks >> level > 0; ++level) {
         if (!(blocks >> level & 1))
             continue;
         if (any)
