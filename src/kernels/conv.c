@@ -7,6 +7,7 @@
 
 /* Columns of the weight gradient that are summed at once: all of 64 channels x 3 x 3, and a multiple of any panel. */
 enum { CONV_COLUMN_BLOCK = 640 };
+_Static_assert((int)CONV_PIXELS_TOGETHER <= (int)GEMM_DEPTH, "images of one call fill one depth block at most");
 
 #define REAL float
 #define VECTOR vector_f32

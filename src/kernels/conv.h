@@ -21,7 +21,21 @@ struct conv_geometry {
     int64_t in[3], insert[3], pad[3], padded[3], taps[3], dilation[3], stride[3], out[3];
 };
 
+/* Images whose weight gradients are summed in one call: padded ones lie one after the other, results small_step apart. */
+struct conv_images {
+    const void *padded, *small;
+    int64_t count, small_step;
+};
+
 static inline int64_t conv_volume(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+
+/* How many images a call of weight_gradient should get: small ones only fill the kernel's depth together. */
+enum { CONV_PIXELS_TOGETHER = 256 };
+static inline int64_t conv_images_together(const struct conv_geometry *g)
+{
+    const int64_t pixels = conv_volume(g->out);
+    return pixels > 0 && pixels <= CONV_PIXELS_TOGETHER / 2 ? CONV_PIXELS_TOGETHER / pixels : 1;
+}
 
 struct conv_float_kernels {
     /* A row-major [rows][depth] matrix into panels; packed has rows * depth elements. */
@@ -33,7 +47,7 @@ struct conv_float_kernels {
                       int64_t first, int64_t pixels, void *scratch);
     /* Columns [first, first + columns) of [rows][channels * taps], first a multiple of column_unit, columns <= column_block.
      * partial: [rows][columns]. */
-    void (*weight_gradient)(const struct conv_geometry *g, const void *padded, const void *small, void *partial, int64_t first,
+    void (*weight_gradient)(const struct conv_geometry *g, const struct conv_images *images, void *partial, int64_t first,
                             int64_t columns, bool accumulate, void *scratch);
 };
 

@@ -175,28 +175,43 @@ static void NAME(pack_columns)(const struct conv_geometry *g, const REAL *padded
     }
 }
 
-static void NAME(weight_gradient)(const struct conv_geometry *g, const void *padded, const void *small_, void *partial_,
-                                  int64_t first, int64_t columns, bool accumulate, void *scratch)
+/* Rows [first, first + rows) of `small`, pixels [p, p + part) of each image one after the other, as panels. */
+static void NAME(pack_rows)(const struct conv_geometry *g, const struct conv_images *images, int64_t first, int64_t rows, int64_t p,
+                            int64_t part, REAL *out)
 {
-    const REAL *const small = small_;
+    const int64_t image = conv_volume(g->out), groups = (rows + GEMM_MICRO_ROWS - 1) / GEMM_MICRO_ROWS;
+    int64_t row = 0;
+    for (int64_t n = 0; n < groups; ++n) {
+        const int r = (int)((rows - row + groups - n - 1) / (groups - n));
+        for (int64_t i = 0; i < images->count; ++i, out += part * r)
+            NAME(pack_panel)((const REAL *)images->small + i * images->small_step + (first + row) * image + p, REAL_DTYPE, image, 1, r, r,
+                             part, out);
+        row += r;
+    }
+}
+
+static void NAME(weight_gradient)(const struct conv_geometry *g, const struct conv_images *images, void *partial_, int64_t first,
+                                  int64_t columns, bool accumulate, void *scratch)
+{
     REAL *const partial = partial_, *const panels = scratch, *const rows = panels + CONV_COLUMN_BLOCK * GEMM_DEPTH;
-    const int64_t image = conv_volume(g->out);
+    const int64_t image = conv_volume(g->out), padded_step = g->channels * conv_volume(g->padded);
     for (int64_t p = 0; p < image; p += GEMM_DEPTH) {
-        const int64_t part = image - p < GEMM_DEPTH ? image - p : GEMM_DEPTH;
+        const int64_t part = image - p < GEMM_DEPTH ? image - p : GEMM_DEPTH, depth = part * images->count;
         struct NAME(run) runs[GEMM_DEPTH];
-        const int count = NAME(pixel_runs)(g, p, part, runs);
+        int count = 0;
+        for (int64_t i = 0; i < images->count; ++i) {
+            const int more = NAME(pixel_runs)(g, p, part, runs + count);
+            for (int r = count; r < count + more; ++r)
+                runs[r].offset += i * padded_step;
+            count += more;
+        }
         for (int64_t j = 0; j < columns; j += PANEL)
-            NAME(pack_columns)(g, padded, runs, count, first + j, columns - j < PANEL ? (int)(columns - j) : PANEL, panels + j * part);
+            NAME(pack_columns)(g, images->padded, runs, count, first + j, columns - j < PANEL ? (int)(columns - j) : PANEL,
+                               panels + j * depth);
         for (int64_t i = 0; i < g->rows; i += GEMM_BLOCK_ROWS) {
             const int64_t block = g->rows - i < GEMM_BLOCK_ROWS ? g->rows - i : GEMM_BLOCK_ROWS;
-            const int64_t groups = (block + GEMM_MICRO_ROWS - 1) / GEMM_MICRO_ROWS;
-            int64_t row = 0;
-            for (int64_t n = 0; n < groups; ++n) {
-                const int r = (int)((block - row + groups - n - 1) / (groups - n));
-                NAME(pack_panel)(small + (i + row) * image + p, REAL_DTYPE, image, 1, r, r, part, rows + row * part);
-                row += r;
-            }
-            NAME(multiply_block)(block, columns, part, rows, panels, partial + i * columns, columns, accumulate || p > 0);
+            NAME(pack_rows)(g, images, i, block, p, part, rows);
+            NAME(multiply_block)(block, columns, depth, rows, panels, partial + i * columns, columns, accumulate || p > 0);
         }
     }
 }

@@ -25,12 +25,12 @@ struct pass_job {
     _Atomic int failed;
 };
 
-/* Scratch 0: the kernel's; scratch 1: a padded image. */
-static bool take_scratch(struct pass_job *j, void **scratch, void **padded)
+/* Scratch 0: the kernel's; scratch 1: padded images. */
+static bool take_scratch(struct pass_job *j, int64_t images, void **scratch, void **padded)
 {
     const struct conv_geometry *const g = &j->pass->geometry;
     *scratch = pool_scratch(0, kernels->conv->scratch_bytes);
-    *padded = pool_scratch(1, (size_t)(g->channels * conv_volume(g->padded) * j->bytes) + 64);
+    *padded = pool_scratch(1, (size_t)(images * g->channels * conv_volume(g->padded) * j->bytes) + 64);
     if (*scratch && *padded)
         return true;
     j->failed = 1;
@@ -74,7 +74,7 @@ static void correlate_items(void *argument, int64_t begin, int64_t end)
     const struct conv_geometry *const g = &j->pass->geometry;
     const int64_t out = conv_volume(g->out);
     void *scratch, *padded;
-    if (!take_scratch(j, &scratch, &padded))
+    if (!take_scratch(j, 1, &scratch, &padded))
         return;
     int64_t padded_item = -1;
     for (int64_t item = begin; item < end; ++item) {
@@ -124,14 +124,14 @@ int conv_correlate(const struct conv_pass *pass, const struct conv_operands *o, 
 
 /* --- weight gradient ------------------------------------------------------------------------------------------------ */
 
-/* Images are summed in blocks; as many as memory for the partial sums allows. */
+/* Images are summed in blocks; as many as memory for the partial sums allows, and not smaller than what a call takes. */
 static int64_t image_blocks(const struct conv_pass *pass)
 {
     const int64_t one = pass->groups * matrix_elements(&pass->geometry) * accumulate_bytes(pass->type);
     int64_t blocks = IMAGE_BLOCKS;
     while (blocks > 1 && blocks * one > PARTIAL_LIMIT)
         blocks /= 2;
-    return least(blocks, pass->images);
+    return least(blocks, divide_up(pass->images, conv_images_together(&pass->geometry)));
 }
 
 uint64_t conv_weight_gradient_bytes(const struct conv_pass *pass)
@@ -149,19 +149,23 @@ static void gradient_items(void *argument, int64_t begin, int64_t end)
     const struct conv_pass *const pass = j->pass;
     const struct conv_geometry *const g = &pass->geometry;
     const int64_t depth = g->channels * conv_volume(g->taps), elements = matrix_elements(g);
+    const int64_t together = conv_images_together(g), padded_bytes = g->channels * conv_volume(g->padded) * j->bytes;
     void *scratch, *padded;
-    if (!take_scratch(j, &scratch, &padded))
+    if (!take_scratch(j, together, &scratch, &padded))
         return;
     for (int64_t item = begin; item < end; ++item) {
         const int64_t tile = item % j->column_tiles, group = item / j->column_tiles % pass->groups;
         const int64_t block = item / (j->column_tiles * pass->groups), first = tile * j->tile_columns;
         char *const partial = j->partials + ((block * pass->groups + group) * elements + g->rows * first) * j->bytes;
         const int64_t begin_image = block * pass->images / j->blocks, end_image = (block + 1) * pass->images / j->blocks;
-        for (int64_t image = begin_image; image < end_image; ++image) {
-            const int64_t at = image * pass->groups + group;
-            j->k->pad(g, j->source + at * g->channels * conv_volume(g->in) * j->bytes, padded);
-            j->k->weight_gradient(g, padded, j->small + at * g->rows * conv_volume(g->out) * j->bytes, partial, first,
-                                  least(j->tile_columns, depth - first), image > begin_image, scratch);
+        for (int64_t image = begin_image; image < end_image; image += together) {
+            const int64_t at = image * pass->groups + group, result = g->rows * conv_volume(g->out);
+            const struct conv_images images = {padded, j->small + at * result * j->bytes, least(together, end_image - image),
+                                               pass->groups * result};
+            for (int64_t i = 0; i < images.count; ++i)
+                j->k->pad(g, j->source + (at + i * pass->groups) * g->channels * conv_volume(g->in) * j->bytes,
+                          (char *)padded + i * padded_bytes);
+            j->k->weight_gradient(g, &images, partial, first, least(j->tile_columns, depth - first), image > begin_image, scratch);
         }
     }
 }
