@@ -347,34 +347,40 @@ static bool gradient(const struct winograd_shape *s, const float *image, const f
     return true;
 }
 
-/* G' du G */
+/* G' of one column of four. */
+static inline void transform_filter_gradient(vector_f32 s0, vector_f32 s1, vector_f32 s2, vector_f32 s3, vector_f32 *g)
+{
+    const vector_f32 half_sum = (s1 + s2) * 0.5f;
+    g[0] = s0 + half_sum;
+    g[1] = (s1 - s2) * 0.5f;
+    g[2] = half_sum + s3;
+}
+
+/* G' du G of the sum of the blocks, a vector of rows at a time. */
 static void finish(const struct winograd_shape *s, const float *du, int64_t blocks, int64_t panel, float *out)
 {
     const struct tiling t = tiling_of(s);
     const int64_t plane = t.channels * t.rows;
     for (int64_t c = 0; c < s->channels; ++c)
-        for (int64_t r = 0; r < PANEL && panel * PANEL + r < s->rows; ++r) {
-            const float *const from = du + (panel * t.channels + c) * PANEL + r;
-            float g[3][4], sum[16];
+        for (int64_t half = 0; half < PANEL; half += L) {
+            const float *const from = du + (panel * t.channels + c) * PANEL + half;
+            vector_f32 sum[16], g[4][3], result[3][3];
             for (int xi = 0; xi < 16; ++xi) {
-                double total = 0;
-                for (int64_t block = 0; block < blocks; ++block)
-                    total += (double)from[(block * 16 + xi) * plane];
-                sum[xi] = (float)total;
+                sum[xi] = LOAD(from + xi * plane);
+                for (int64_t block = 1; block < blocks; ++block)
+                    sum[xi] += LOAD(from + (block * 16 + xi) * plane);
             }
-            for (int j = 0; j < 4; ++j) {
-                const float half_sum = (sum[4 + j] + sum[8 + j]) * 0.5f;
-                g[0][j] = sum[j] + half_sum;
-                g[1][j] = (sum[4 + j] - sum[8 + j]) * 0.5f;
-                g[2][j] = half_sum + sum[12 + j];
+            for (int i = 0; i < 4; ++i)
+                transform_filter_gradient(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3], g[i]);
+            for (int j = 0; j < 3; ++j) {
+                vector_f32 column[3];
+                transform_filter_gradient(g[0][j], g[1][j], g[2][j], g[3][j], column);
+                for (int i = 0; i < 3; ++i)
+                    result[i][j] = column[i];
             }
-            float *const to = out + ((panel * PANEL + r) * s->channels + c) * 9;
-            for (int i = 0; i < 3; ++i) {
-                const float half_sum = (g[i][1] + g[i][2]) * 0.5f;
-                to[3 * i] = g[i][0] + half_sum;
-                to[3 * i + 1] = (g[i][1] - g[i][2]) * 0.5f;
-                to[3 * i + 2] = half_sum + g[i][3];
-            }
+            for (int64_t r = 0; r < L && panel * PANEL + half + r < s->rows; ++r)
+                for (int i = 0; i < 9; ++i)
+                    out[((panel * PANEL + half + r) * s->channels + c) * 9 + i] = result[i / 3][i % 3][r];
         }
 }
 

@@ -170,6 +170,28 @@ static void gradient_items(void *argument, int64_t begin, int64_t end)
     }
 }
 
+enum { ADD_COLUMNS = 256 };
+
+/* to[c] = sum over blocks of from[block * step + c], in order, n <= ADD_COLUMNS. */
+static void add_columns(enum accumulate type, const char *from, int64_t blocks, int64_t step, int64_t n, char *to)
+{
+    double sum[ADD_COLUMNS] = {0};
+    for (int64_t block = 0; block < blocks; ++block) {
+        if (type == ACCUMULATE_F64)
+            for (int64_t c = 0; c < n; ++c)
+                sum[c] += ((const double *)(const void *)from)[block * step + c];
+        else
+            for (int64_t c = 0; c < n; ++c)
+                sum[c] += (double)((const float *)(const void *)from)[block * step + c];
+    }
+    if (type == ACCUMULATE_F64)
+        for (int64_t c = 0; c < n; ++c)
+            ((double *)(void *)to)[c] = sum[c];
+    else
+        for (int64_t c = 0; c < n; ++c)
+            ((float *)(void *)to)[c] = (float)sum[c];
+}
+
 /* Adds the blocks in order; item = (group, row). */
 static void add_partials(void *argument, int64_t begin, int64_t end)
 {
@@ -180,19 +202,9 @@ static void add_partials(void *argument, int64_t begin, int64_t end)
         const int64_t group = item / g->rows, row = item % g->rows;
         for (int64_t first = 0; first < depth; first += j->tile_columns) {
             const int64_t columns = least(j->tile_columns, depth - first);
-            for (int64_t c = 0; c < columns; ++c) {
-                double sum = 0;
-                for (int64_t block = 0; block < j->blocks; ++block) {
-                    const int64_t at = (block * j->pass->groups + group) * elements + g->rows * first + row * columns + c;
-                    sum += j->pass->type == ACCUMULATE_F64 ? ((const double *)(const void *)j->partials)[at]
-                                                           : (double)((const float *)(const void *)j->partials)[at];
-                }
-                const int64_t to = item * depth + first + c;
-                if (j->pass->type == ACCUMULATE_F64)
-                    ((double *)(void *)j->out)[to] = sum;
-                else
-                    ((float *)(void *)j->out)[to] = (float)sum;
-            }
+            for (int64_t c = 0; c < columns; c += ADD_COLUMNS)
+                add_columns(j->pass->type, j->partials + (group * elements + g->rows * first + row * columns + c) * j->bytes, j->blocks,
+                            j->pass->groups * elements, least(ADD_COLUMNS, columns - c), j->out + (item * depth + first + c) * j->bytes);
         }
     }
 }
