@@ -45,11 +45,6 @@ static void record_complete(struct record *record)
         futex_wake(&record->state, INT32_MAX);
 }
 
-static bool record_is_done(const struct record *record)
-{
-    return atomic_load_explicit(&record->state, memory_order_acquire) == RECORD_DONE;
-}
-
 /* False when the deadline (nanoseconds, negative: none) passed first. */
 static bool record_wait(struct record *record, int64_t deadline)
 {
@@ -64,6 +59,15 @@ static bool record_wait(struct record *record, int64_t deadline)
             return false;
         futex_sleep(&record->state, RECORD_AWAITED, deadline);
     }
+}
+
+/* A task that ran is settled within moments. Waiting for that keeps both promises: after a synchronise the event is complete,
+ * and who sees it complete finds the stream idle. */
+static bool record_is_done(struct record *record)
+{
+    if (atomic_load_explicit(&record->state, memory_order_acquire) == RECORD_DONE)
+        return true;
+    return record->nanoseconds != 0 && record_wait(record, -1);
 }
 
 /* The event's record with a reference of the caller's (NULL: not recorded), and its flags. Refuses dead handles. */

@@ -87,6 +87,28 @@ static void recorded_again(aclrtStream first, aclrtStream second, aclrtStream th
     CHECK_OK(aclrtFree(memory));
 }
 
+/* Whoever synchronised the stream finds its events complete, at once. */
+static void complete_after_synchronize(aclrtStream stream)
+{
+    enum { BYTES = 128 << 10 };
+    aclrtEvent event;
+    char *memory;
+    int late = 0;
+    CHECK_OK(aclrtCreateEvent(&event));
+    CHECK_OK(aclrtMalloc((void **)&memory, BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
+    for (int i = 0; i < 2000; ++i) {
+        aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+        CHECK_OK(aclrtMemsetAsync(memory, BYTES, i, BYTES, stream));
+        CHECK_OK(aclrtRecordEvent(event, stream));
+        CHECK_OK(aclrtSynchronizeStream(stream));
+        CHECK_OK(aclrtQueryEventStatus(event, &status));
+        late += status != ACL_EVENT_RECORDED_STATUS_COMPLETE;
+    }
+    CHECK_INT(late, 0);
+    CHECK_OK(aclrtDestroyEvent(event));
+    CHECK_OK(aclrtFree(memory));
+}
+
 static void sleep_10_ms(void *unused) { usleep(10000); }
 
 static void times(aclrtStream stream)
@@ -108,8 +130,7 @@ static void times(aclrtStream stream)
     CHECK(ms >= 10 && ms < 5000, "10 ms took %f", (double)ms);
     CHECK_OK(aclrtEventGetTimestamp(start, &before));
     CHECK_OK(aclrtEventGetTimestamp(end, &after));
-    CHECK(after - before >= 10000 && after - before <= (uint64_t)(ms * 1000) + 1, "%llu us",
-          (unsigned long long)(after - before));
+    CHECK(after - before >= 10000 && after - before <= (uint64_t)(ms * 1000) + 1, "%llu us", (unsigned long long)(after - before));
     CHECK_FAILS(aclrtEventElapsedTime(&ms, end, start), ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, "before startEvent");
     CHECK_FAILS(aclrtEventElapsedTime(&ms, start, untimed), ACL_ERROR_INVALID_PARAM, "ACL_EVENT_TIME_LINE");
     CHECK_OK(aclrtDestroyEvent(start));
@@ -154,6 +175,7 @@ int main(void)
     order(ring[0], ring[1]);
     order(NULL, ring[2]);
     recorded_again(ring[0], ring[1], ring[2]);
+    complete_after_synchronize(ring[0]);
     times(ring[0]);
     pthread_t threads[3];
     for (int i = 0; i < 3; ++i)
