@@ -357,6 +357,7 @@ Block *take_block(Cache &cache, size_t size, c10::StreamId stream) {
 void record_users(Cache &cache, Block *block) {
   for (const c10::Stream &user : *block->users) {
     aclrtEvent event = nullptr;
+    use_device(user.device_index()); // the thread that drops a tensor may never have used a device
     check_status(cann.aclrtCreateEventWithFlag(&event, 0x1), "aclrtCreateEventWithFlag");
     check_status(cann.aclrtRecordEvent(event, stream_handle(user)), "aclrtRecordEvent");
     cache.pending.push_back({event, block});

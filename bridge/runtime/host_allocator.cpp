@@ -72,6 +72,7 @@ class PinnedAllocator final : public at::HostAllocator {
     if (!block)
       return false;
     aclrtEvent event = nullptr;
+    use_device(resolve_index(stream.device_index()));
     check_status(cann.aclrtCreateEventWithFlag(&event, 0x1), "aclrtCreateEventWithFlag");
     check_status(cann.aclrtRecordEvent(event, stream_handle(stream)), "aclrtRecordEvent");
     block->events.push_back(event);

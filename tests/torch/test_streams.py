@@ -174,3 +174,25 @@ def test_backward_runs_on_the_forward_stream(device):
     torch.npu.current_stream().wait_stream(stream)
     loss.backward()
     assert (leaf.grad == 3).all().item()
+
+
+def test_a_completed_last_event_means_an_idle_stream(device):
+    stream, event = torch.npu.Stream(), torch.npu.Event()
+    for _ in range(300):
+        with torch.npu.stream(stream):
+            torch.ones(20_000, device=device)
+            event.record()
+        event.synchronize()
+        assert stream.query()
+
+
+def test_tensors_shared_with_a_stream_may_be_dropped_by_any_thread(device):
+    stream = torch.npu.Stream()
+    tensors = [torch.ones(100_000, device=device) for _ in range(3)]
+    pinned = [tensor.cpu().pin_memory() for tensor in tensors]
+    for tensor in tensors:
+        tensor.record_stream(stream)
+    thread = threading.Thread(target=lambda: (tensors.clear(), pinned.clear()))
+    thread.start()
+    thread.join()
+    assert torch.ones(100_000, device=device).sum().item() == 100_000
