@@ -55,6 +55,16 @@ def _is_in_bad_fork() -> bool:
     return _bridge.is_in_bad_fork()
 
 
+def fallback_counts() -> dict[str, int]:
+    """Operators that ran on the CPU instead, "aten::name.overload" -> calls so far."""
+    return _bridge.fallback_counts()
+
+
+def reset_fallback_counts() -> None:
+    """Starts counting anew."""
+    _bridge.reset_fallback_counts()
+
+
 def current_device() -> int:
     """Index of this thread's current device."""
     return _bridge.current_device()
