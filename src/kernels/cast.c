@@ -32,7 +32,7 @@ typedef uint8_t type_b8;
     {                                                                                              \
         out_type *const out = out_;                                                                \
         const in_type *const in = in_;                                                             \
-        _Pragma("GCC ivdep")                                                                       \
+        INDEPENDENT_ITERATIONS                                                                       \
         for (size_t i = 0; i < n; ++i) {                                                           \
             const in_type x = in[i];                                                               \
             out[i] = value;                                                                        \

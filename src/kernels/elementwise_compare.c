@@ -24,7 +24,7 @@ static inline int integer_is_close(double x, double y, int equal, const union el
         type *const out = operands[0];                                                             \
         const uint8_t *const mask = operands[1];                                                   \
         const type *const a = operands[2], *const b = operands[3];                                 \
-        _Pragma("GCC ivdep")                                                                       \
+        INDEPENDENT_ITERATIONS                                                                       \
         for (size_t i = 0; i < n; ++i)                                                             \
             out[i] = mask[i] ? a[i] : b[i];                                                        \
     }

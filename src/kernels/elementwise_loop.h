@@ -31,7 +31,7 @@
         const T *const b __attribute__((unused)) = inputs > 1 ? operands[2] : operands[1];         \
         const T *const c __attribute__((unused)) = inputs > 2 ? operands[3] : operands[1];         \
         SCALARS_OF(T, member)                                                                      \
-        _Pragma("GCC ivdep")                                                                       \
+        INDEPENDENT_ITERATIONS                                                                       \
         for (size_t i = 0; i < n; ++i) {                                                           \
             const T x = a[i];                                                                      \
             const T y __attribute__((unused)) = b[i];                                              \
@@ -92,10 +92,10 @@
 #define COPYSIGN(x, y) BY_FLOAT(x, copysignf, copysign)(x, y)
 
 /* NaN wins, as in torch. Functions, so that each argument is computed once and loops stay free of branches. */
-static inline float maximum_f32(float x, float y) { return (x > y) | (x != x) ? x : y; }
-static inline double maximum_f64(double x, double y) { return (x > y) | (x != x) ? x : y; }
-static inline float minimum_f32(float x, float y) { return (x < y) | (x != x) ? x : y; }
-static inline double minimum_f64(double x, double y) { return (x < y) | (x != x) ? x : y; }
+static inline float maximum_f32(float x, float y) { return ((x > y) | (x != x)) ? x : y; }
+static inline double maximum_f64(double x, double y) { return ((x > y) | (x != x)) ? x : y; }
+static inline float minimum_f32(float x, float y) { return ((x < y) | (x != x)) ? x : y; }
+static inline double minimum_f64(double x, double y) { return ((x < y) | (x != x)) ? x : y; }
 #define MAXIMUM(x, y) BY_FLOAT(x, maximum_f32, maximum_f64)(x, y)
 #define MINIMUM(x, y) BY_FLOAT(x, minimum_f32, minimum_f64)(x, y)
 /* min(max(x, low), high), any NaN winning; the compiler vectorises this form. */
@@ -103,7 +103,7 @@ static inline double minimum_f64(double x, double y) { return (x < y) | (x != x)
     static inline T clamp_##suffix(T x, T low, T high)                                                                             \
     {                                                                                                                              \
         const T raised = x > low ? x : low, value = raised > high ? high : raised;                                                 \
-        return (x != x) | (high != high) ? x + high : value;                                                                       \
+        return ((x != x) | (high != high)) ? x + high : value;                                                                       \
     }
 DEFINE_CLAMP(float, f32)
 DEFINE_CLAMP(double, f64)

@@ -32,7 +32,7 @@ static int angles_are_small(const float *x, size_t n)
                 op##_library(out, a, count);                                                       \
                 continue;                                                                          \
             }                                                                                      \
-            _Pragma("GCC ivdep")                                                                   \
+            INDEPENDENT_ITERATIONS                                                                   \
             for (size_t i = 0; i < count; ++i)                                                     \
                 out[i] = math_##op(a[i]);                                                          \
         }                                                                                          \

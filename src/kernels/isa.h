@@ -33,4 +33,11 @@ typedef double vector_f64 __attribute__((vector_size(VECTOR_SIZE), aligned(8), m
 typedef int32_t vector_i32 __attribute__((vector_size(VECTOR_SIZE), aligned(4), may_alias));
 enum { LANES_F32 = VECTOR_BYTES / 4, LANES_F64 = VECTOR_BYTES / 8 };
 
+/* Before a loop whose iterations don't depend on each other, whatever its pointers may look like. */
+#if defined(__clang__)
+#define INDEPENDENT_ITERATIONS _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT_ITERATIONS _Pragma("GCC ivdep")
+#endif
+
 #endif

@@ -21,7 +21,7 @@ _Static_assert(DTYPE_F64 == 0 && DTYPE_F32 == 1, "optimizer tables are indexed b
         const T correction = S(ADAM_CORRECTION2), eps = S(ADAM_EPS), sign = S(ADAM_GRADIENT_SIGN); \
         const T scale = S(ADAM_GRADIENT_SCALE);                                                    \
         const int from_start = fabs_(weight) < (T)0.5;                                             \
-        _Pragma("GCC ivdep")                                                                       \
+        INDEPENDENT_ITERATIONS                                                                       \
         for (size_t i = 0; i < n; ++i) {                                                           \
             T g = gradient[i], p = parameter[i] * shrink;                                          \
             if (scaled)                                                                            \
@@ -57,7 +57,7 @@ ADAMS(float, f32, sqrtf, fabsf)
         const T lr = S(SGD_LR), penalty = S(SGD_PENALTY), factor = S(SGD_MOMENTUM);                \
         const T rest = S(SGD_DAMPENING_REST), sign = S(SGD_GRADIENT_SIGN), scale = S(SGD_GRADIENT_SCALE); \
         const int nesterov = scalars[SGD_NESTEROV].f64 != 0, first = scalars[SGD_FIRST].f64 != 0;  \
-        _Pragma("GCC ivdep")                                                                       \
+        INDEPENDENT_ITERATIONS                                                                       \
         for (size_t i = 0; i < n; ++i) {                                                           \
             T g = gradient[i], p = parameter[i];                                                   \
             if (scaled)                                                                            \
