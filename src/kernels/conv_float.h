@@ -57,22 +57,25 @@ static void NAME(column_offsets)(const struct conv_geometry *g, int64_t first, i
     for (int64_t i = 0; i < n; ++i) {
         const int64_t channel = (first + i) / taps, tap = (first + i) % taps;
         const int64_t x = tap % g->taps[2], y = tap / g->taps[2] % g->taps[1], z = tap / (g->taps[2] * g->taps[1]);
-        offsets[i] = channel * volume + (z * g->dilation[0] * g->padded[1] + y * g->dilation[1]) * g->padded[2] + x * g->dilation[2];
+        offsets[i] =
+            channel * volume + (z * g->dilation[0] * g->padded[1] + y * g->dilation[1]) * g->padded[2] + x * g->dilation[2];
     }
 }
 
 /* Pixels that follow each other in one row of the result. */
-struct NAME(run) { int64_t offset, length; };
+struct NAME(run) {
+    int64_t offset, length;
+};
 
 /* Cuts pixels [first, first + n) into runs; returns how many. */
-static int NAME(pixel_runs)(const struct conv_geometry *g, int64_t first, int64_t n, struct NAME(run) *runs)
+static int NAME(pixel_runs)(const struct conv_geometry *g, int64_t first, int64_t n, struct NAME(run) * runs)
 {
     int count = 0;
     while (n > 0) {
         const int64_t x = first % g->out[2], y = first / g->out[2] % g->out[1], z = first / (g->out[2] * g->out[1]);
         const int64_t length = g->out[2] - x < n ? g->out[2] - x : n;
-        runs[count++] = (struct NAME(run)){
-            (z * g->stride[0] * g->padded[1] + y * g->stride[1]) * g->padded[2] + x * g->stride[2], length};
+        runs[count++] =
+            (struct NAME(run)){(z * g->stride[0] * g->padded[1] + y * g->stride[1]) * g->padded[2] + x * g->stride[2], length};
         first += length;
         n -= length;
     }
@@ -152,7 +155,7 @@ GEMM_INLINE void NAME(transpose_columns)(const REAL *const *in, int64_t n, REAL 
 }
 
 /* One panel of transposed patches: out[pixel][column] for up to PANEL columns. */
-static void NAME(pack_columns)(const struct conv_geometry *g, const REAL *padded, const struct NAME(run) *runs, int run_count,
+static void NAME(pack_columns)(const struct conv_geometry *g, const REAL *padded, const struct NAME(run) * runs, int run_count,
                                int64_t first, int used, REAL *out)
 {
     int64_t offsets[PANEL];
@@ -184,8 +187,8 @@ static void NAME(pack_rows)(const struct conv_geometry *g, const struct conv_ima
     for (int64_t n = 0; n < groups; ++n) {
         const int r = (int)((rows - row + groups - n - 1) / (groups - n));
         for (int64_t i = 0; i < images->count; ++i, out += part * r)
-            NAME(pack_panel)((const REAL *)images->small + i * images->small_step + (first + row) * image + p, REAL_DTYPE, image, 1, r, r,
-                             part, out);
+            NAME(pack_panel)((const REAL *)images->small + i * images->small_step + (first + row) * image + p, REAL_DTYPE, image, 1,
+                             r, r, part, out);
         row += r;
     }
 }

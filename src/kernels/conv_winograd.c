@@ -20,9 +20,9 @@ typedef int32_t quad_index __attribute__((vector_size(16)));
 #define STORE(p, v) (*(vector_f32 *)(p) = (v))
 
 struct tiling {
-    int64_t channels, rows;     /* rounded up to L, to PANEL */
+    int64_t channels, rows; /* rounded up to L, to PANEL */
     int64_t tile_rows, tile_columns, strip_rows, strip_tiles;
-    int64_t width, height;      /* of the bordered image */
+    int64_t width, height; /* of the bordered image */
 };
 
 static int64_t round_up(int64_t a, int64_t unit) { return (a + unit - 1) / unit * unit; }
@@ -287,7 +287,8 @@ static void store_strip(const struct winograd_shape *s, const struct tiling *t, 
     }
 }
 
-static bool correlate(const struct winograd_shape *s, const float *image, const float *u, const float *bias, float *out, void *scratch)
+static bool correlate(const struct winograd_shape *s, const float *image, const float *u, const float *bias, float *out,
+                      void *scratch)
 {
     const struct tiling t = tiling_of(s);
     float *const bordered = scratch, *const pair = bordered + t.height * t.width * t.channels;
@@ -319,8 +320,8 @@ static int64_t gradient_panels(const struct winograd_shape *s)
     return panels < all ? panels : all;
 }
 
-static bool gradient(const struct winograd_shape *s, const float *image, const float *small, int64_t first, int64_t panels, float *du,
-                     bool accumulate, void *scratch)
+static bool gradient(const struct winograd_shape *s, const float *image, const float *small, int64_t first, int64_t panels,
+                     float *du, bool accumulate, void *scratch)
 {
     const struct tiling t = tiling_of(s);
     const int64_t result = s->out_height * s->out_width, channels = panels * PANEL;

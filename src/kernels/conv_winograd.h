@@ -25,11 +25,12 @@ struct conv_winograd_kernels {
     /* The part of U of rows [panel * row_unit ...) from [rows][channels][3][3]; false: values too large. */
     bool (*filters)(const struct winograd_shape *s, const float *matrix, int64_t panel, float *u);
     /* One image; false: values too large, nothing was written. */
-    bool (*correlate)(const struct winograd_shape *s, const float *image, const float *u, const float *bias, float *out, void *scratch);
+    bool (*correlate)(const struct winograd_shape *s, const float *image, const float *u, const float *bias, float *out,
+                      void *scratch);
     /* du (+)= gradient of U from one image and the gradient `small` of its result, for rows [first, first + panels) * row_unit;
      * false: too large, nothing was added. */
-    bool (*gradient)(const struct winograd_shape *s, const float *image, const float *small, int64_t first, int64_t panels, float *du,
-                     bool accumulate, void *scratch);
+    bool (*gradient)(const struct winograd_shape *s, const float *image, const float *small, int64_t first, int64_t panels,
+                     float *du, bool accumulate, void *scratch);
     /* Panels whose part of du stays in the second-level cache together with what is multiplied into it. */
     int64_t (*gradient_panels)(const struct winograd_shape *s);
     /* Rows [panel * row_unit ...) of the weights' gradient from the sum of `blocks` partial sums. */

@@ -48,7 +48,8 @@ static void bits(const struct dropout_mask *m, int64_t first, int64_t n, uint8_t
         const int64_t whole = n - block < DROPOUT_BLOCK ? (n - block + 7) / 8 : DROPOUT_BLOCK / 8;
         for (int64_t i = 0; i < whole; ++i) {
             const uint8_t *const k = kept + 8 * i;
-            out[block / 8 + i] = (uint8_t)(k[0] | k[1] << 1 | k[2] << 2 | k[3] << 3 | k[4] << 4 | k[5] << 5 | k[6] << 6 | k[7] << 7);
+            out[block / 8 + i] =
+                (uint8_t)(k[0] | k[1] << 1 | k[2] << 2 | k[3] << 3 | k[4] << 4 | k[5] << 5 | k[6] << 6 | k[7] << 7);
         }
     }
 }

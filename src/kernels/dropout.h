@@ -11,7 +11,10 @@
 #include "kernels/convert.h"
 
 /* Dropped when the random word is below threshold (probability * 2^32). */
-struct dropout_mask { uint64_t seed, counter; uint32_t threshold; };
+struct dropout_mask {
+    uint64_t seed, counter;
+    uint32_t threshold;
+};
 
 enum { DROPOUT_BLOCK = 1024 }; /* elements of a block; masks are made by whole blocks but the last */
 

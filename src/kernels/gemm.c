@@ -109,6 +109,6 @@ const struct gemm_kernels KERNEL_TABLE(gemm_kernels) = {
     .tile_columns = GEMM_TILE_COLUMNS,
     .row_unit = GEMM_MICRO_ROWS,
     .column_unit = 2 * LANES_F32,
-    .scratch_bytes = sizeof(double) * (GEMM_BLOCK_ROWS * GEMM_DEPTH + GEMM_TILE_COLUMNS * GEMM_DEPTH +
-                                       GEMM_TILE_ROWS * GEMM_TILE_COLUMNS),
+    .scratch_bytes = sizeof(double) *
+                     (GEMM_BLOCK_ROWS * GEMM_DEPTH + GEMM_TILE_COLUMNS * GEMM_DEPTH + GEMM_TILE_ROWS * GEMM_TILE_COLUMNS),
 };

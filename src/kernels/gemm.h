@@ -30,7 +30,9 @@ struct gemm_problem {
     bool aside; /* `out` overlaps an operand that is still read: sum in the scratch first */
 };
 
-struct gemm_tile { int64_t row, rows, column, columns; };
+struct gemm_tile {
+    int64_t row, rows, column, columns;
+};
 
 typedef void (*gemm_tile_fn)(const struct gemm_problem *problem, const struct gemm_tile *tile, void *scratch);
 

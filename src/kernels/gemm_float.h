@@ -15,8 +15,9 @@ static inline void GEMM_NAME(store, TAG)(void *data, int64_t index, enum dtype d
 
 static inline const void *GEMM_NAME(at, TAG)(const struct gemm_operand *m, int64_t row, int64_t column)
 {
-    return (const char *)m->data +
-           (row * m->row_stride + column * m->column_stride) * (m->dtype == DTYPE_F64 ? 8 : m->dtype == DTYPE_F32 ? 4 : 2);
+    return (const char *)m->data + (row * m->row_stride + column * m->column_stride) * (m->dtype == DTYPE_F64   ? 8
+                                                                                        : m->dtype == DTYPE_F32 ? 4
+                                                                                                                : 2);
 }
 
 /* out = alpha * sum + beta * addend for the tile; sum may be out itself. */

@@ -50,8 +50,8 @@ GEMM_INLINE void GEMM_NAME(micro_fixed, TAG)(const int rows, int64_t depth, cons
 }
 
 /* a_step, b_step: elements from one depth to the next (rows and 2 vectors for packed panels). */
-static inline void GEMM_NAME(micro, TAG)(int rows, int64_t depth, const REAL *a, int64_t a_step, const REAL *b,
-                                         int64_t b_step, REAL *c, int64_t c_stride, int accumulate)
+static inline void GEMM_NAME(micro, TAG)(int rows, int64_t depth, const REAL *a, int64_t a_step, const REAL *b, int64_t b_step,
+                                         REAL *c, int64_t c_stride, int accumulate)
 {
     switch (rows) {
 #define GEMM_CASE(n)                                                                                    \

@@ -9,7 +9,7 @@
 #include "kernels/convert.h"
 
 enum loss_id {
-    LOSS_SQUARE,         /* (x - t)^2 */
+    LOSS_SQUARE, /* (x - t)^2 */
     LOSS_ABSOLUTE,
     LOSS_SMOOTH,         /* parameter: beta */
     LOSS_CROSS_ENTROPY,  /* x is a probability */

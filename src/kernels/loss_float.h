@@ -55,7 +55,7 @@ LOSS(cross_entropy, (t - 1) * NAME(clamped)(F(log1p)(-x)) - t * NAME(clamped)(F(
 LOSS(logits, (1 - t) * x + (1 + (p - 1) * t) * NAME(softplus_negative)(x), (p * t + 1 - t) * NAME(sigmoid)(x) - p * t)
 LOSS(divergence, (t == 0 ? 0 : t * F(log)(t)) - t * x, -t)
 LOSS(divergence_log, F(exp)(t) * (t - x), -F(exp)(t))
-LOSS(margin, NAME(softplus_negative)(t * x), -t * NAME(sigmoid)(-t * x))
+LOSS(margin, NAME(softplus_negative)(t *x), -t *NAME(sigmoid)(-t *x))
 
 static int64_t NAME(likelihood)(const struct likelihood *l, void *losses_, double *sum, double *weights)
 {

@@ -111,7 +111,10 @@ static void NAME(max_backward)(const void *dout_, const int32_t *index, const st
             din[index[i]] += dout[i];
 }
 
-struct NAME(window) { int64_t top, bottom, left, right; REAL divisor; };
+struct NAME(window) {
+    int64_t top, bottom, left, right;
+    REAL divisor;
+};
 
 static struct NAME(window) NAME(average_window)(const struct pool_shape *s, int64_t y, int64_t x)
 {

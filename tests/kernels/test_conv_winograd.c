@@ -46,7 +46,8 @@ static void test_shape(const struct conv_winograd_kernels *k, struct winograd_sh
     s.out_width = s.width + 2 * s.pad_width - 2;
     const int64_t in = s.channels * s.height * s.width, out = s.rows * s.out_height * s.out_width, w = s.rows * s.channels * 9;
     const int64_t panels = (s.rows + k->row_unit - 1) / k->row_unit;
-    float *const image = random_floats(in), *const matrix = random_floats(w), *const small = random_floats(out), *const bias = random_floats(s.rows);
+    float *const image = random_floats(in), *const matrix = random_floats(w), *const small = random_floats(out),
+                 *const bias = random_floats(s.rows);
     float *const result = calloc((size_t)out, 4), *const gradient = calloc((size_t)w, 4);
     float *const u = aligned_alloc(64, (size_t)((k->filter_elements(&s) * 4 + 63) / 64 * 64));
     void *const scratch = aligned_alloc(64, (k->scratch_bytes(&s) + 63) / 64 * 64);
@@ -83,7 +84,7 @@ static void test_shape(const struct conv_winograd_kernels *k, struct winograd_sh
 int main(void)
 {
     static const struct winograd_shape shapes[] = {
-        {16, 32, 8, 8, 0, 0, 1, 1}, {17, 33, 7, 9, 0, 0, 1, 1}, {3, 5, 16, 16, 0, 0, 1, 1}, {20, 40, 30, 34, 0, 0, 1, 0},
+        {16, 32, 8, 8, 0, 0, 1, 1}, {17, 33, 7, 9, 0, 0, 1, 1},   {3, 5, 16, 16, 0, 0, 1, 1},  {20, 40, 30, 34, 0, 0, 1, 0},
         {8, 70, 5, 6, 0, 0, 2, 2},  {16, 16, 4, 150, 0, 0, 0, 1}, {64, 64, 12, 16, 0, 0, 1, 1}};
     for (int isa = 0; kernel_set_at(isa); ++isa)
         for (size_t i = 0; kernel_set_runnable(kernel_set_at(isa)->isa) && i < sizeof shapes / sizeof shapes[0]; ++i)

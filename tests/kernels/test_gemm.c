@@ -10,7 +10,8 @@ static void run_cut(const struct gemm_kernels *k, const struct gemm_problem *p, 
 {
     for (int64_t i = 0; i < p->rows; i += rows)
         for (int64_t j = 0; j < p->columns; j += columns) {
-            const struct gemm_tile tile = {i, p->rows - i < rows ? p->rows - i : rows, j, p->columns - j < columns ? p->columns - j : columns};
+            const struct gemm_tile tile = {i, p->rows - i < rows ? p->rows - i : rows, j,
+                                           p->columns - j < columns ? p->columns - j : columns};
             k->tile[DTYPE_F32](p, &tile, scratch);
         }
 }
@@ -36,9 +37,18 @@ static void test_shape(const struct gemm_kernels *k, enum dtype dtype, int64_t m
         }
     float *const whole = malloc((size_t)(m * n) * 4), *const cut = malloc((size_t)(m * n) * 4), addend[1] = {0.25f};
     void *const scratch = aligned_alloc(64, (k->scratch_bytes + 63) / 64 * 64);
-    struct gemm_problem p = {.rows = m, .columns = n, .depth = depth, .a = {a, depth, 1, (uint8_t)dtype}, .b = {b, n, 1, (uint8_t)dtype},
-                             .addend = {addend, 0, 0, DTYPE_F32}, .alpha = 1.5, .beta = 2, .out = whole, .out_row_stride = n,
-                             .out_column_stride = 1, .out_dtype = DTYPE_F32};
+    struct gemm_problem p = {.rows = m,
+                             .columns = n,
+                             .depth = depth,
+                             .a = {a, depth, 1, (uint8_t)dtype},
+                             .b = {b, n, 1, (uint8_t)dtype},
+                             .addend = {addend, 0, 0, DTYPE_F32},
+                             .alpha = 1.5,
+                             .beta = 2,
+                             .out = whole,
+                             .out_row_stride = n,
+                             .out_column_stride = 1,
+                             .out_dtype = DTYPE_F32};
     run_cut(k, &p, k->tile_rows, k->tile_columns, scratch);
     for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n; ++j) {
@@ -49,10 +59,12 @@ static void test_shape(const struct gemm_kernels *k, enum dtype dtype, int64_t m
         }
     p.out = cut;
     run_cut(k, &p, 5, k->column_unit, scratch);
-    CHECK(memcmp(whole, cut, (size_t)(m * n) * 4) == 0, "%lld x %lld x %lld differs by its tiles", (long long)m, (long long)n, (long long)depth);
+    CHECK(memcmp(whole, cut, (size_t)(m * n) * 4) == 0, "%lld x %lld x %lld differs by its tiles", (long long)m, (long long)n,
+          (long long)depth);
     p.aside = true;
     run_cut(k, &p, k->tile_rows, k->tile_columns, scratch);
-    CHECK(memcmp(whole, cut, (size_t)(m * n) * 4) == 0, "%lld x %lld x %lld differs when summed aside", (long long)m, (long long)n, (long long)depth);
+    CHECK(memcmp(whole, cut, (size_t)(m * n) * 4) == 0, "%lld x %lld x %lld differs when summed aside", (long long)m, (long long)n,
+          (long long)depth);
     void *const all[] = {a, b, wide_a, wide_b, whole, cut, scratch};
     for (int i = 0; i < 7; ++i)
         free(all[i]);
@@ -60,7 +72,8 @@ static void test_shape(const struct gemm_kernels *k, enum dtype dtype, int64_t m
 
 int main(void)
 {
-    static const int64_t shapes[][3] = {{1, 1, 1}, {6, 16, 255}, {14, 32, 256}, {15, 33, 257}, {141, 70, 600}, {29, 300, 3}, {3, 31, 0}};
+    static const int64_t shapes[][3] = {{1, 1, 1},      {6, 16, 255}, {14, 32, 256}, {15, 33, 257},
+                                        {141, 70, 600}, {29, 300, 3}, {3, 31, 0}};
     static const enum dtype types[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16};
     for (int isa = 0; kernel_set_at(isa); ++isa)
         for (size_t s = 0; kernel_set_runnable(kernel_set_at(isa)->isa) && s < sizeof shapes / sizeof shapes[0]; ++s)

@@ -5,7 +5,7 @@
 static uint64_t seed = 1;
 
 struct problem {
-    int n;                                   /* spatial dimensions */
+    int n; /* spatial dimensions */
     int64_t images, in_channels, out_channels, groups;
     int64_t in[3], taps[3], stride[3], pad[3], dilation[3], extra[3];
     int transposed;
@@ -64,10 +64,12 @@ static void compare(const struct tensor *t, const double *expected, double scale
         worst = d > worst || d != d ? d : worst;
         size = fmax(size, fabs(expected[i]));
     }
-    CHECK(worst <= scale * tensor_tolerance(t->dtype) * fmax(1, size), "%s %s: n %d, in %lldx%lld taps %lldx%lld channels %lld->%lld "
-          "groups %lld stride %lld transposed %d: off by %g of %g", what, dtype_name(t->dtype), p->n, (long long)p->in[0],
-          (long long)p->in[1], (long long)p->taps[0], (long long)p->taps[1], (long long)p->in_channels, (long long)p->out_channels,
-          (long long)p->groups, (long long)p->stride[0], p->transposed, worst, size);
+    CHECK(worst <= scale * tensor_tolerance(t->dtype) * fmax(1, size),
+          "%s %s: n %d, in %lldx%lld taps %lldx%lld channels %lld->%lld "
+          "groups %lld stride %lld transposed %d: off by %g of %g",
+          what, dtype_name(t->dtype), p->n, (long long)p->in[0], (long long)p->in[1], (long long)p->taps[0], (long long)p->taps[1],
+          (long long)p->in_channels, (long long)p->out_channels, (long long)p->groups, (long long)p->stride[0], p->transposed,
+          worst, size);
 }
 
 static void test_problem(enum dtype dtype, enum layout layout, const struct problem *p)
@@ -85,14 +87,17 @@ static void test_problem(enum dtype dtype, enum layout layout, const struct prob
     struct tensor bias = tensor_random(dtype, PLAIN, &seed, SIZES(p->out_channels)), y = tensor_new(dtype, layout, n, out_sizes);
     struct tensor dy = tensor_random(dtype, layout, &seed, n, out_sizes), dx = tensor_new(dtype, layout, n, in_sizes);
     struct tensor dw = tensor_new(dtype, layout, n, w_sizes), db = tensor_new(dtype, PLAIN, SIZES(p->out_channels));
-    aclIntArray *const stride = aclCreateIntArray(p->stride, (uint64_t)p->n), *const pad = aclCreateIntArray(p->pad, (uint64_t)p->n);
-    aclIntArray *const dilation = aclCreateIntArray(p->dilation, (uint64_t)p->n), *const extra = aclCreateIntArray(p->extra, (uint64_t)p->n);
+    aclIntArray *const stride = aclCreateIntArray(p->stride, (uint64_t)p->n), *const pad =
+                                                                                  aclCreateIntArray(p->pad, (uint64_t)p->n);
+    aclIntArray *const dilation = aclCreateIntArray(p->dilation, (uint64_t)p->n), *const extra =
+                                                                                      aclCreateIntArray(p->extra, (uint64_t)p->n);
     const bool wanted[] = {true, true, true};
     aclBoolArray *const mask = aclCreateBoolArray(wanted, 3);
     RUN(Convolution, x.handle, w.handle, bias.handle, stride, pad, dilation, p->transposed, extra, p->groups, y.handle, 0);
-    RUN(ConvolutionBackward, dy.handle, x.handle, w.handle, NULL, stride, pad, dilation, p->transposed, extra, (int)p->groups, mask, 0,
-        dx.handle, dw.handle, db.handle);
-    double *const ey = calloc((size_t)y.count + 1, 8), *const ex = calloc((size_t)x.count + 1, 8), *const ew = calloc((size_t)w.count + 1, 8);
+    RUN(ConvolutionBackward, dy.handle, x.handle, w.handle, NULL, stride, pad, dilation, p->transposed, extra, (int)p->groups, mask,
+        0, dx.handle, dw.handle, db.handle);
+    double *const ey = calloc((size_t)y.count + 1, 8), *const ex = calloc((size_t)x.count + 1, 8),
+                  *const ew = calloc((size_t)w.count + 1, 8);
     double *const eb = calloc((size_t)p->out_channels, 8);
     const int64_t pixels = y.count / (p->images * p->out_channels);
     for (int64_t i = 0; i < y.count; ++i) {
@@ -163,7 +168,8 @@ static void test_all(void)
 /* A NaN or an infinity in one image stays in its neighbourhood and its image. */
 static void test_not_finite(double value)
 {
-    struct tensor x = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(4, 32, 8, 8)), w = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(32, 32, 3, 3));
+    struct tensor x = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(4, 32, 8, 8)),
+                  w = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(32, 32, 3, 3));
     struct tensor y = tensor_new(DTYPE_F32, PLAIN, SIZES(4, 32, 8, 8));
     tensor_set(&x, 3 * 32 * 64 + 3 * 64 + 4 * 8 + 4, value);
     const int64_t one[] = {1, 1};
@@ -184,12 +190,14 @@ static void test_not_finite(double value)
 
 static void test_refusals(void)
 {
-    struct tensor x = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(1, 3, 8, 8)), w = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(4, 2, 3, 3));
+    struct tensor x = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(1, 3, 8, 8)),
+                  w = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(4, 2, 3, 3));
     struct tensor y = tensor_new(DTYPE_F32, PLAIN, SIZES(1, 4, 8, 8));
     tensor_fill(&y, 0);
     REFUSE(Convolution, ACLNN_ERROR_PARAM, "channels", x.handle, w.handle, NULL, NULL, NULL, NULL, false, NULL, 1, y.handle, 0);
     struct tensor fits = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(4, 3, 3, 3));
-    REFUSE(Convolution, ACLNN_ERROR_PARAM, "spatial size", x.handle, fits.handle, NULL, NULL, NULL, NULL, false, NULL, 1, y.handle, 0);
+    REFUSE(Convolution, ACLNN_ERROR_PARAM, "spatial size", x.handle, fits.handle, NULL, NULL, NULL, NULL, false, NULL, 1, y.handle,
+           0);
     struct tensor *const all[] = {&x, &w, &y, &fits};
     for (int i = 0; i < 4; ++i)
         tensor_free(all[i]);

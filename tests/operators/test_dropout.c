@@ -9,7 +9,8 @@ static int packed_bit(const struct tensor *mask, int64_t i) { return (int)tensor
 static void test_masks(int64_t count, double prob)
 {
     aclIntArray *const shape = aclCreateIntArray(&count, 1);
-    struct tensor bits = tensor_new(DTYPE_U8, PLAIN, SIZES((count + 127) / 128 * 16)), bytes = tensor_new(DTYPE_B8, PLAIN, SIZES(count));
+    struct tensor bits = tensor_new(DTYPE_U8, PLAIN, SIZES((count + 127) / 128 * 16)),
+                  bytes = tensor_new(DTYPE_B8, PLAIN, SIZES(count));
     RUN(DropoutGenMaskV2, shape, prob, 1234, 40, ACL_FLOAT, bits.handle);
     RUN(DropoutGenMask, shape, prob, 1234, 40, bytes.handle);
     int64_t kept = 0;
@@ -32,8 +33,10 @@ static void test_masks(int64_t count, double prob)
 static void test_apply(enum dtype dtype, enum layout layout, int64_t rows, int64_t columns, double prob, bool packed)
 {
     const int64_t count = rows * columns;
-    struct tensor x = tensor_random(dtype, layout, &seed, SIZES(rows, columns)), y = tensor_new(dtype, layout, SIZES(rows, columns));
-    struct tensor mask = packed ? tensor_new(DTYPE_U8, PLAIN, SIZES((count + 127) / 128 * 16)) : tensor_new(DTYPE_B8, PLAIN, SIZES(rows, columns));
+    struct tensor x = tensor_random(dtype, layout, &seed, SIZES(rows, columns)),
+                  y = tensor_new(dtype, layout, SIZES(rows, columns));
+    struct tensor mask =
+        packed ? tensor_new(DTYPE_U8, PLAIN, SIZES((count + 127) / 128 * 16)) : tensor_new(DTYPE_B8, PLAIN, SIZES(rows, columns));
     tensor_fill(&mask, 0);
     RUN(DropoutV3, x.handle, NULL, prob, 77, 4, y.handle, mask.handle);
     for (int pass = 0; pass < 2; ++pass) {

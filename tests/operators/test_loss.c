@@ -21,8 +21,8 @@ static double one_loss(enum kind kind, double x, double t, double w, double p)
     }
 }
 
-static void run_forward(enum kind kind, const struct tensor *x, const struct tensor *t, const struct tensor *w, const struct tensor *p,
-                        int reduction, struct tensor *out)
+static void run_forward(enum kind kind, const struct tensor *x, const struct tensor *t, const struct tensor *w,
+                        const struct tensor *p, int reduction, struct tensor *out)
 {
     switch (kind) {
     case MSE: RUN(MseLoss, x->handle, t->handle, reduction, out->handle); break;
@@ -35,8 +35,8 @@ static void run_forward(enum kind kind, const struct tensor *x, const struct ten
     }
 }
 
-static void run_backward(enum kind kind, const struct tensor *g, const struct tensor *x, const struct tensor *t, const struct tensor *w,
-                         const struct tensor *p, int reduction, struct tensor *dx)
+static void run_backward(enum kind kind, const struct tensor *g, const struct tensor *x, const struct tensor *t,
+                         const struct tensor *w, const struct tensor *p, int reduction, struct tensor *dx)
 {
     switch (kind) {
     case MSE: RUN(MseLossBackward, g->handle, x->handle, t->handle, reduction, dx->handle); break;
@@ -69,7 +69,8 @@ static void test_elementwise(enum kind kind, enum dtype dtype, enum layout layou
     double total = 0;
     const double divisor = reduction == 1 ? (double)x.count : reduction == 3 ? 70 : 1;
     for (int64_t i = 0; i < x.count; ++i) {
-        const double xv = tensor_get(&x, i), tv = tensor_get(&t, i), wv = tensor_get(&w, i % 90), pv = tensor_get(&p, i % 90), h = 1e-6;
+        const double xv = tensor_get(&x, i), tv = tensor_get(&t, i), wv = tensor_get(&w, i % 90), pv = tensor_get(&p, i % 90),
+                     h = 1e-6;
         const double value = one_loss(kind, xv, tv, wv, pv);
         total += value;
         if (!reduction)
@@ -93,10 +94,12 @@ static void test_likelihood(enum dtype dtype, enum dtype target_type, int ndim, 
     for (int d = 2; d < ndim; ++d)
         inner *= target_sizes[d - 1] = sizes[d];
     const int target_dims = ndim == 1 ? 0 : ndim - 1;
-    struct tensor x = tensor_random(dtype, REVERSED, &seed, ndim, sizes), target = tensor_new(target_type, PLAIN, target_dims, target_sizes);
+    struct tensor x = tensor_random(dtype, REVERSED, &seed, ndim, sizes),
+                  target = tensor_new(target_type, PLAIN, target_dims, target_sizes);
     struct tensor w = tensor_random(dtype, PLAIN, &seed, SIZES(classes)), total = tensor_new(dtype, PLAIN, 0, NULL);
     struct tensor out = reduction ? tensor_new(dtype, PLAIN, 0, NULL) : tensor_new(dtype, PLAIN, target_dims, target_sizes);
-    struct tensor g = reduction ? tensor_random(dtype, PLAIN, &seed, 0, NULL) : tensor_random(dtype, PLAIN, &seed, target_dims, target_sizes);
+    struct tensor g =
+        reduction ? tensor_random(dtype, PLAIN, &seed, 0, NULL) : tensor_random(dtype, PLAIN, &seed, target_dims, target_sizes);
     struct tensor dx = tensor_new(dtype, PLAIN, ndim, sizes);
     for (int64_t i = 0; i < classes; ++i)
         tensor_set(&w, i, 1.5 + tensor_get(&w, i));

@@ -33,8 +33,8 @@ static void test_mm(enum dtype dtype, int64_t m, int64_t n, int64_t k, enum layo
 
 static void test_shapes(void)
 {
-    static const int64_t shapes[][3] = {{1, 1, 1}, {1, 70, 300}, {70, 1, 300}, {33, 65, 7}, {14, 32, 256}, {15, 33, 257}, {141, 300, 20},
-                                        {5, 3, 0}, {0, 4, 5}};
+    static const int64_t shapes[][3] = {{1, 1, 1},     {1, 70, 300},   {70, 1, 300}, {33, 65, 7}, {14, 32, 256},
+                                        {15, 33, 257}, {141, 300, 20}, {5, 3, 0},    {0, 4, 5}};
     static const enum dtype types[] = {DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16, DTYPE_I64, DTYPE_I32, DTYPE_I8};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s)
         for (size_t t = 0; t < sizeof types / sizeof types[0]; ++t)
@@ -47,7 +47,8 @@ static void test_shapes(void)
 
 static void test_batches(enum dtype dtype)
 {
-    struct tensor a = tensor_random(dtype, REVERSED, &seed, SIZES(3, 9, 17)), b = tensor_random(dtype, PLAIN, &seed, SIZES(3, 17, 40));
+    struct tensor a = tensor_random(dtype, REVERSED, &seed, SIZES(3, 9, 17)),
+                  b = tensor_random(dtype, PLAIN, &seed, SIZES(3, 17, 40));
     struct tensor out = tensor_new(dtype, GAPS, SIZES(3, 9, 40)), add = tensor_random(dtype, PLAIN, &seed, SIZES(40));
     RUN(BatchMatMul, a.handle, b.handle, out.handle, 0);
     check_product(&out, &a, &b, NULL, 1, 0, 3, 0);
@@ -55,7 +56,8 @@ static void test_batches(enum dtype dtype)
     aclScalar *const beta = aclCreateScalar(&half, ACL_DOUBLE), *const alpha = aclCreateScalar(&two, ACL_DOUBLE);
     RUN(Baddbmm, add.handle, a.handle, b.handle, beta, alpha, out.handle, 0);
     check_product(&out, &a, &b, &add, 2, .5, 3, 0);
-    struct tensor c = tensor_random(dtype, PLAIN, &seed, SIZES(17, 40)), plain = tensor_random(dtype, PLAIN, &seed, SIZES(3, 9, 17));
+    struct tensor c = tensor_random(dtype, PLAIN, &seed, SIZES(17, 40)),
+                  plain = tensor_random(dtype, PLAIN, &seed, SIZES(3, 9, 17));
     struct tensor flat = tensor_new(dtype, PLAIN, SIZES(3, 9, 40));
     RUN(Matmul, plain.handle, c.handle, flat.handle, 0);
     check_product(&flat, &plain, &c, NULL, 1, 0, 3, 1);
@@ -93,9 +95,12 @@ static void test_addends(enum dtype dtype)
     check_product(&out, &a, &b, NULL, 3, 0, 1, 0);
     struct tensor v = tensor_random(dtype, GAPS, &seed, SIZES(300, 1)), self = tensor_random(dtype, PLAIN, &seed, SIZES(20, 1));
     struct tensor vector = v, self_vector = self, r = tensor_new(dtype, GAPS, SIZES(20, 1)), r_vector = r;
-    vector.handle = aclCreateTensor(v.sizes, 1, (aclDataType)dtype_infos[dtype].acl, v.strides, v.offset, ACL_FORMAT_ND, &v.room, 1, v.memory);
-    self_vector.handle = aclCreateTensor(self.sizes, 1, (aclDataType)dtype_infos[dtype].acl, self.strides, 0, ACL_FORMAT_ND, &self.room, 1, self.memory);
-    r_vector.handle = aclCreateTensor(r.sizes, 1, (aclDataType)dtype_infos[dtype].acl, r.strides, r.offset, ACL_FORMAT_ND, &r.room, 1, r.memory);
+    vector.handle =
+        aclCreateTensor(v.sizes, 1, (aclDataType)dtype_infos[dtype].acl, v.strides, v.offset, ACL_FORMAT_ND, &v.room, 1, v.memory);
+    self_vector.handle = aclCreateTensor(self.sizes, 1, (aclDataType)dtype_infos[dtype].acl, self.strides, 0, ACL_FORMAT_ND,
+                                         &self.room, 1, self.memory);
+    r_vector.handle =
+        aclCreateTensor(r.sizes, 1, (aclDataType)dtype_infos[dtype].acl, r.strides, r.offset, ACL_FORMAT_ND, &r.room, 1, r.memory);
     RUN(Addmv, self_vector.handle, a.handle, vector.handle, alpha, beta, r_vector.handle, 0);
     check_product(&r, &a, &v, &self, 3, -1, 1, 0);
     RUN(Mv, a.handle, vector.handle, r_vector.handle, 0);

@@ -20,13 +20,16 @@ static void hash_convolution(enum dtype dtype, int64_t images, int64_t in, int64
     const bool wanted[] = {true, true, true};
     aclBoolArray *const mask = aclCreateBoolArray(wanted, 3);
     aclIntArray *const one = aclCreateIntArray(ones, 2), *const step = aclCreateIntArray(strides, 2);
-    struct tensor x = tensor_random(dtype, PLAIN, &seed, SIZES(images, in, size, size)), w = tensor_random(dtype, PLAIN, &seed, SIZES(out, in, taps, taps));
-    struct tensor y = tensor_new(dtype, PLAIN, SIZES(images, out, out_size, out_size)), dx = tensor_new(dtype, PLAIN, SIZES(images, in, size, size));
+    struct tensor x = tensor_random(dtype, PLAIN, &seed, SIZES(images, in, size, size)),
+                  w = tensor_random(dtype, PLAIN, &seed, SIZES(out, in, taps, taps));
+    struct tensor y = tensor_new(dtype, PLAIN, SIZES(images, out, out_size, out_size)),
+                  dx = tensor_new(dtype, PLAIN, SIZES(images, in, size, size));
     struct tensor dw = tensor_new(dtype, PLAIN, SIZES(out, in, taps, taps)), db = tensor_new(dtype, PLAIN, SIZES(out));
     struct tensor mean = tensor_new(DTYPE_F32, PLAIN, SIZES(out)), invstd = tensor_new(DTYPE_F32, PLAIN, SIZES(out));
     struct tensor z = tensor_new(dtype, PLAIN, SIZES(images, out, out_size, out_size));
     RUN(Convolution, x.handle, w.handle, NULL, step, one, one, false, NULL, 1, y.handle, 0);
-    RUN(ConvolutionBackward, y.handle, x.handle, w.handle, NULL, step, one, one, false, NULL, 1, mask, 0, dx.handle, dw.handle, db.handle);
+    RUN(ConvolutionBackward, y.handle, x.handle, w.handle, NULL, step, one, one, false, NULL, 1, mask, 0, dx.handle, dw.handle,
+        db.handle);
     RUN(BatchNorm, y.handle, NULL, NULL, NULL, NULL, true, .1, 1e-5, z.handle, mean.handle, invstd.handle);
     struct tensor *const all[] = {&x, &w, &y, &dx, &dw, &db, &mean, &invstd, &z};
     for (int i = 2; i < 9; ++i)

@@ -3,15 +3,20 @@
 
 static uint64_t seed = 7;
 
-struct norm_case { int ndim; int64_t sizes[5]; };
+struct norm_case {
+    int ndim;
+    int64_t sizes[5];
+};
 
 static void test_batch_norm(enum dtype dtype, enum dtype parameter, enum layout layout, const struct norm_case *c, bool training)
 {
     const int64_t n = c->sizes[0], channels = c->sizes[1];
     struct tensor x = tensor_random(dtype, layout, &seed, c->ndim, c->sizes), y = tensor_new(dtype, layout, c->ndim, c->sizes);
     struct tensor dy = tensor_random(dtype, layout, &seed, c->ndim, c->sizes), dx = tensor_new(dtype, layout, c->ndim, c->sizes);
-    struct tensor w = tensor_random(parameter, PLAIN, &seed, SIZES(channels)), b = tensor_random(parameter, PLAIN, &seed, SIZES(channels));
-    struct tensor rm = tensor_random(parameter, PLAIN, &seed, SIZES(channels)), rv = tensor_random(parameter, GAPS, &seed, SIZES(channels));
+    struct tensor w = tensor_random(parameter, PLAIN, &seed, SIZES(channels)),
+                  b = tensor_random(parameter, PLAIN, &seed, SIZES(channels));
+    struct tensor rm = tensor_random(parameter, PLAIN, &seed, SIZES(channels)),
+                  rv = tensor_random(parameter, GAPS, &seed, SIZES(channels));
     struct tensor sm = tensor_new(parameter, PLAIN, SIZES(channels)), si = tensor_new(parameter, PLAIN, SIZES(channels));
     struct tensor dw = tensor_new(parameter, PLAIN, SIZES(channels)), db = tensor_new(parameter, GAPS, SIZES(channels));
     double *const old_mean = calloc((size_t)channels, 8), *const old_var = calloc((size_t)channels, 8);
@@ -23,8 +28,8 @@ static void test_batch_norm(enum dtype dtype, enum dtype parameter, enum layout 
     const bool wanted[] = {true, true, true};
     aclBoolArray *const mask = aclCreateBoolArray(wanted, 3);
     RUN(BatchNorm, x.handle, w.handle, b.handle, rm.handle, rv.handle, training, .1, 1e-5, y.handle, sm.handle, si.handle);
-    RUN(BatchNormBackward, dy.handle, x.handle, w.handle, rm.handle, rv.handle, sm.handle, si.handle, training, 1e-5, mask, dx.handle,
-        dw.handle, db.handle);
+    RUN(BatchNormBackward, dy.handle, x.handle, w.handle, rm.handle, rv.handle, sm.handle, si.handle, training, 1e-5, mask,
+        dx.handle, dw.handle, db.handle);
     const int64_t plane = x.count / (n * channels), count = n * plane;
     const double tolerance = 4 * tensor_tolerance(dtype);
 #define AT(image, p) ((image * channels + ch) * plane + p)
@@ -56,7 +61,8 @@ static void test_batch_norm(enum dtype dtype, enum dtype parameter, enum layout 
         CHECK_NEAR(tensor_get(&dw, ch), dot, 4 * tensor_tolerance(parameter));
         CHECK_NEAR(tensor_get(&db, ch), sum, 4 * tensor_tolerance(parameter));
         const double a = training ? sum / (double)count : 0, k = training ? dot / (double)count : 0;
-        EACH(CHECK_NEAR(tensor_get(&dx, at), g * (tensor_get(&dy, at) - a - (tensor_get(&x, at) - mean) * invstd * k), 4 * tolerance);)
+        EACH(CHECK_NEAR(tensor_get(&dx, at), g * (tensor_get(&dy, at) - a - (tensor_get(&x, at) - mean) * invstd * k),
+                        4 * tolerance);)
     }
     free(old_mean);
     free(old_var);
@@ -78,7 +84,8 @@ static void test_layer_norm(enum dtype dtype, enum layout layout, int64_t rows, 
     aclBoolArray *const mask = aclCreateBoolArray(wanted, 3);
     aclIntArray *const shape = aclCreateIntArray(&width, 1);
     RUN(LayerNorm, x.handle, shape, w.handle, b.handle, 1e-5, y.handle, mean.handle, rstd.handle);
-    RUN(LayerNormBackward, dy.handle, x.handle, shape, mean.handle, rstd.handle, w.handle, b.handle, mask, dx.handle, dw.handle, db.handle);
+    RUN(LayerNormBackward, dy.handle, x.handle, shape, mean.handle, rstd.handle, w.handle, b.handle, mask, dx.handle, dw.handle,
+        db.handle);
     double *const ew = calloc((size_t)width, 8), *const eb = calloc((size_t)width, 8);
     const double tolerance = 4 * tensor_tolerance(dtype);
     for (int64_t r = 0; r < rows; ++r) {
@@ -119,17 +126,20 @@ static void test_layer_norm(enum dtype dtype, enum layout layout, int64_t rows, 
 static void test_group_norm(enum dtype dtype, enum layout layout, int64_t images, int64_t channels, int64_t plane, int64_t groups)
 {
     const int64_t wide = channels / groups, count = wide * plane;
-    struct tensor x = tensor_random(dtype, layout, &seed, SIZES(images, channels, plane)), y = tensor_new(dtype, layout, SIZES(images, channels, plane));
-    struct tensor dy = tensor_random(dtype, layout, &seed, SIZES(images, channels, plane)), dx = tensor_new(dtype, layout, SIZES(images, channels, plane));
+    struct tensor x = tensor_random(dtype, layout, &seed, SIZES(images, channels, plane)),
+                  y = tensor_new(dtype, layout, SIZES(images, channels, plane));
+    struct tensor dy = tensor_random(dtype, layout, &seed, SIZES(images, channels, plane)),
+                  dx = tensor_new(dtype, layout, SIZES(images, channels, plane));
     struct tensor w = tensor_random(dtype, PLAIN, &seed, SIZES(channels)), b = tensor_random(dtype, PLAIN, &seed, SIZES(channels));
     const enum dtype statistics = dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
-    struct tensor mean = tensor_new(statistics, PLAIN, SIZES(images, groups)), rstd = tensor_new(statistics, PLAIN, SIZES(images, groups));
+    struct tensor mean = tensor_new(statistics, PLAIN, SIZES(images, groups)),
+                  rstd = tensor_new(statistics, PLAIN, SIZES(images, groups));
     struct tensor dw = tensor_new(dtype, PLAIN, SIZES(channels)), db = tensor_new(dtype, PLAIN, SIZES(channels));
     const bool wanted[] = {true, true, true};
     aclBoolArray *const mask = aclCreateBoolArray(wanted, 3);
     RUN(GroupNorm, x.handle, w.handle, b.handle, images, channels, plane, groups, 1e-5, y.handle, mean.handle, rstd.handle);
-    RUN(GroupNormBackward, dy.handle, x.handle, mean.handle, rstd.handle, w.handle, images, channels, plane, groups, mask, dx.handle,
-        dw.handle, db.handle);
+    RUN(GroupNormBackward, dy.handle, x.handle, mean.handle, rstd.handle, w.handle, images, channels, plane, groups, mask,
+        dx.handle, dw.handle, db.handle);
     double *const ew = calloc((size_t)channels, 8), *const eb = calloc((size_t)channels, 8);
     const double tolerance = 4 * tensor_tolerance(dtype);
     for (int64_t item = 0; item < images * groups; ++item) {
@@ -168,13 +178,14 @@ static void test_group_norm(enum dtype dtype, enum layout layout, int64_t images
 
 static void test_all(void)
 {
-    static const struct norm_case cases[] = {
-        {4, {4, 3, 5, 7}}, {2, {9, 70}}, {3, {2, 5, 100}}, {5, {2, 2, 3, 2, 4}}, {4, {2, 4, 65, 64}}, {4, {1, 2, 1, 3}}};
+    static const struct norm_case cases[] = {{4, {4, 3, 5, 7}},    {2, {9, 70}},        {3, {2, 5, 100}},
+                                             {5, {2, 2, 3, 2, 4}}, {4, {2, 4, 65, 64}}, {4, {1, 2, 1, 3}}};
     static const enum dtype types[] = {DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
         for (int t = 0; t < 4; ++t)
             for (int training = 0; training < 2; ++training)
-                test_batch_norm(types[t], t == 1 ? DTYPE_F64 : DTYPE_F32, (enum layout)((i + (size_t)t) % LAYOUTS), &cases[i], training);
+                test_batch_norm(types[t], t == 1 ? DTYPE_F64 : DTYPE_F32, (enum layout)((i + (size_t)t) % LAYOUTS), &cases[i],
+                                training);
     for (int t = 0; t < 4; ++t)
         for (int layout = 0; layout < LAYOUTS; ++layout) {
             test_group_norm(types[t], (enum layout)layout, 3, 12, 35, 4);

@@ -3,7 +3,11 @@
 
 static uint64_t seed = 11;
 
-struct pool_case { int64_t planes, h, w, kh, kw, sh, sw, ph, pw, dh, dw; bool ceil_mode, count_padding; int64_t divisor; };
+struct pool_case {
+    int64_t planes, h, w, kh, kw, sh, sw, ph, pw, dh, dw;
+    bool ceil_mode, count_padding;
+    int64_t divisor;
+};
 
 static int64_t out_size(int64_t in, int64_t k, int64_t s, int64_t p, int64_t d, bool ceil_mode)
 {
@@ -13,17 +17,21 @@ static int64_t out_size(int64_t in, int64_t k, int64_t s, int64_t p, int64_t d, 
 
 static void test_max(enum dtype dtype, enum layout layout, enum dtype index_type, const struct pool_case *c, bool with_nan)
 {
-    const int64_t oh = out_size(c->h, c->kh, c->sh, c->ph, c->dh, c->ceil_mode), ow = out_size(c->w, c->kw, c->sw, c->pw, c->dw, c->ceil_mode);
+    const int64_t oh = out_size(c->h, c->kh, c->sh, c->ph, c->dh, c->ceil_mode),
+                  ow = out_size(c->w, c->kw, c->sw, c->pw, c->dw, c->ceil_mode);
     struct tensor x = tensor_random(dtype, layout, &seed, SIZES(2, c->planes, c->h, c->w));
-    struct tensor y = tensor_new(dtype, layout, SIZES(2, c->planes, oh, ow)), dy = tensor_random(dtype, layout, &seed, SIZES(2, c->planes, oh, ow));
+    struct tensor y = tensor_new(dtype, layout, SIZES(2, c->planes, oh, ow)),
+                  dy = tensor_random(dtype, layout, &seed, SIZES(2, c->planes, oh, ow));
     struct tensor dx = tensor_new(dtype, layout, SIZES(2, c->planes, c->h, c->w));
     const bool mask = index_type == DTYPE_I8;
     struct tensor index = mask ? tensor_new(DTYPE_I8, PLAIN, SIZES(2, c->planes, c->kh * c->kw, ((oh * ow + 15) / 16 + 1) * 32))
                                : tensor_new(index_type, layout, SIZES(2, c->planes, oh, ow));
     for (int64_t i = 0; i < x.count; ++i) /* many ties */
         tensor_set(&x, i, with_nan && i % 7 == 0 ? NAN : rint(tensor_get(&x, i) * 3));
-    aclIntArray *const k = aclCreateIntArray((int64_t[]){c->kh, c->kw}, 2), *const s = aclCreateIntArray((int64_t[]){c->sh, c->sw}, 2);
-    aclIntArray *const p = aclCreateIntArray((int64_t[]){c->ph, c->pw}, 2), *const d = aclCreateIntArray((int64_t[]){c->dh, c->dw}, 2);
+    aclIntArray *const k = aclCreateIntArray((int64_t[]){c->kh, c->kw}, 2), *const s =
+                                                                                aclCreateIntArray((int64_t[]){c->sh, c->sw}, 2);
+    aclIntArray *const p = aclCreateIntArray((int64_t[]){c->ph, c->pw}, 2), *const d =
+                                                                                aclCreateIntArray((int64_t[]){c->dh, c->dw}, 2);
     if (mask) {
         RUN(MaxPool2dWithMask, x.handle, k, s, p, d, c->ceil_mode, y.handle, index.handle);
         RUN(MaxPool2dWithMaskBackward, dy.handle, x.handle, index.handle, k, s, p, d, c->ceil_mode, dx.handle);
@@ -65,10 +73,14 @@ static void test_max(enum dtype dtype, enum layout layout, enum dtype index_type
 
 static void test_average(enum dtype dtype, enum layout layout, const struct pool_case *c)
 {
-    const int64_t oh = out_size(c->h, c->kh, c->sh, c->ph, 1, c->ceil_mode), ow = out_size(c->w, c->kw, c->sw, c->pw, 1, c->ceil_mode);
-    struct tensor x = tensor_random(dtype, layout, &seed, SIZES(c->planes, c->h, c->w)), y = tensor_new(dtype, layout, SIZES(c->planes, oh, ow));
-    struct tensor dy = tensor_random(dtype, layout, &seed, SIZES(c->planes, oh, ow)), dx = tensor_new(dtype, layout, SIZES(c->planes, c->h, c->w));
-    aclIntArray *const k = aclCreateIntArray((int64_t[]){c->kh, c->kw}, 2), *const s = aclCreateIntArray((int64_t[]){c->sh, c->sw}, 2);
+    const int64_t oh = out_size(c->h, c->kh, c->sh, c->ph, 1, c->ceil_mode),
+                  ow = out_size(c->w, c->kw, c->sw, c->pw, 1, c->ceil_mode);
+    struct tensor x = tensor_random(dtype, layout, &seed, SIZES(c->planes, c->h, c->w)),
+                  y = tensor_new(dtype, layout, SIZES(c->planes, oh, ow));
+    struct tensor dy = tensor_random(dtype, layout, &seed, SIZES(c->planes, oh, ow)),
+                  dx = tensor_new(dtype, layout, SIZES(c->planes, c->h, c->w));
+    aclIntArray *const k = aclCreateIntArray((int64_t[]){c->kh, c->kw}, 2), *const s =
+                                                                                aclCreateIntArray((int64_t[]){c->sh, c->sw}, 2);
     aclIntArray *const p = aclCreateIntArray((int64_t[]){c->ph, c->pw}, 2);
     RUN(AvgPool2d, x.handle, k, s, p, c->ceil_mode, c->count_padding, c->divisor, 0, y.handle);
     RUN(AvgPool2dBackward, dy.handle, x.handle, k, s, p, c->ceil_mode, c->count_padding, c->divisor, 0, dx.handle);
@@ -111,7 +123,8 @@ static void test_adaptive(enum dtype dtype, int64_t h, int64_t w, int64_t oh, in
     double *const expected = calloc((size_t)x.count, 8);
     for (int64_t o = 0; o < y.count; ++o) {
         const int64_t plane = o / (oh * ow), oy = o / ow % oh, ox = o % ow;
-        const int64_t top = oy * h / oh, bottom = ((oy + 1) * h + oh - 1) / oh, left = ox * w / ow, right = ((ox + 1) * w + ow - 1) / ow;
+        const int64_t top = oy * h / oh, bottom = ((oy + 1) * h + oh - 1) / oh, left = ox * w / ow,
+                      right = ((ox + 1) * w + ow - 1) / ow;
         double sum = 0;
         const double count = (double)((bottom - top) * (right - left));
         for (int64_t i = top; i < bottom; ++i)
@@ -163,9 +176,9 @@ static void test_adaptive_max(enum dtype dtype, int64_t h, int64_t w, int64_t oh
 }
 
 static const struct pool_case cases[] = {
-    {3, 8, 8, 2, 2, 2, 2, 0, 0, 1, 1, false, true, 0},   {2, 32, 32, 2, 2, 2, 2, 0, 0, 1, 1, false, true, 0},
-    {2, 9, 7, 2, 2, 2, 2, 0, 0, 1, 1, false, false, 0},  {2, 9, 7, 2, 2, 2, 2, 0, 0, 1, 1, true, false, 0},
-    {2, 12, 11, 3, 3, 2, 2, 1, 1, 1, 1, false, true, 0}, {2, 12, 11, 3, 3, 2, 2, 1, 1, 1, 1, true, true, 5},
+    {3, 8, 8, 2, 2, 2, 2, 0, 0, 1, 1, false, true, 0},    {2, 32, 32, 2, 2, 2, 2, 0, 0, 1, 1, false, true, 0},
+    {2, 9, 7, 2, 2, 2, 2, 0, 0, 1, 1, false, false, 0},   {2, 9, 7, 2, 2, 2, 2, 0, 0, 1, 1, true, false, 0},
+    {2, 12, 11, 3, 3, 2, 2, 1, 1, 1, 1, false, true, 0},  {2, 12, 11, 3, 3, 2, 2, 1, 1, 1, 1, true, true, 5},
     {1, 10, 10, 2, 3, 3, 1, 1, 0, 2, 2, false, false, 0}, {1, 5, 5, 1, 1, 2, 2, 0, 0, 1, 1, false, true, 0},
     {1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, false, true, 0},
 };

@@ -3,7 +3,8 @@
 
 static uint64_t seed = 5;
 
-static void test_softmax(enum dtype dtype, enum layout layout, int ndim, const int64_t *sizes, int dim, bool logarithm, double scale)
+static void test_softmax(enum dtype dtype, enum layout layout, int ndim, const int64_t *sizes, int dim, bool logarithm,
+                         double scale)
 {
     struct tensor x = tensor_random(dtype, layout, &seed, ndim, sizes), y = tensor_new(dtype, layout, ndim, sizes);
     struct tensor dy = tensor_random(dtype, layout, &seed, ndim, sizes), dx = tensor_new(dtype, layout, ndim, sizes);
@@ -37,7 +38,8 @@ static void test_softmax(enum dtype dtype, enum layout layout, int ndim, const i
         }
         for (int64_t i = 0; i < depth; ++i) {
             const double g = tensor_get(&dy, base + i * inner), v = tensor_get(&y, base + i * inner);
-            CHECK_NEAR(tensor_get(&dx, base + i * inner), logarithm ? g - exp(v) * plain : (g - dot) * v, 4 * tensor_tolerance(dtype));
+            CHECK_NEAR(tensor_get(&dx, base + i * inner), logarithm ? g - exp(v) * plain : (g - dot) * v,
+                       4 * tensor_tolerance(dtype));
         }
     }
     struct tensor *const all[] = {&x, &y, &dy, &dx};
@@ -48,7 +50,8 @@ static void test_softmax(enum dtype dtype, enum layout layout, int ndim, const i
 static void test_extremes(void)
 {
     struct tensor x = tensor_new(DTYPE_F32, PLAIN, SIZES(5, 3)), y = tensor_new(DTYPE_F32, PLAIN, SIZES(5, 3));
-    static const double rows[5][3] = {{1e30, -1e30, 0}, {-INFINITY, 0, 0}, {-INFINITY, -INFINITY, -INFINITY}, {NAN, 1, 2}, {-95, 0, -103}};
+    static const double rows[5][3] = {
+        {1e30, -1e30, 0}, {-INFINITY, 0, 0}, {-INFINITY, -INFINITY, -INFINITY}, {NAN, 1, 2}, {-95, 0, -103}};
     for (int i = 0; i < 15; ++i)
         tensor_set(&x, i, rows[i / 3][i % 3]);
     RUN(Softmax, x.handle, 1, y.handle);

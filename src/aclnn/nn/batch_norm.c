@@ -219,8 +219,8 @@ static int run_backward(struct plan *plan)
 static int set_shape(struct plan *plan, const struct view *input, struct batch_norm *b, bool training, double eps)
 {
     const char *const name = operator_name((enum operator_id)plan->operator_id);
-    REQUIRE(dtype_is_floating((enum dtype)input->dtype), ACLNN_ERROR_PARAM, "%s: input is %s; allowed are f64, f32, f16, bf16", name,
-            dtype_name((enum dtype)input->dtype));
+    REQUIRE(dtype_is_floating((enum dtype)input->dtype), ACLNN_ERROR_PARAM, "%s: input is %s; allowed are f64, f32, f16, bf16",
+            name, dtype_name((enum dtype)input->dtype));
     REQUIRE(input->ndim >= 2, ACLNN_ERROR_PARAM, "%s: input %s must have at least 2 dimensions (batch, channels)", name,
             view_text(input));
     b->images = input->sizes[0];
@@ -244,8 +244,8 @@ static int check_channels(struct plan *plan, const struct batch_norm *b, int fir
         if (v->dtype == DTYPE_NONE || v->count == 0)
             continue;
         REQUIRE(dtype_is_floating((enum dtype)v->dtype) && v->count == b->channels, ACLNN_ERROR_PARAM,
-                "%s: %s is %s; it must hold %lld floating values, one a channel", operator_name((enum operator_id)plan->operator_id),
-                names[i], view_text(v), (long long)b->channels);
+                "%s: %s is %s; it must hold %lld floating values, one a channel",
+                operator_name((enum operator_id)plan->operator_id), names[i], view_text(v), (long long)b->channels);
         stage_operand(plan, (struct staging *)(uintptr_t)&b->staging, v, b->type);
     }
     return 0;
@@ -292,8 +292,8 @@ aclnnStatus aclnnBatchNormBackwardGetWorkspaceSize(const aclTensor *gradOut, con
                                                    aclTensor *gradWeight, aclTensor *gradBias, uint64_t *workspaceSize,
                                                    aclOpExecutor **executor)
 {
-    static const char *const names[] = {"gradOut", "input", "weight", "runningMean", "runningVar", "saveMean", "saveInvstd",
-                                        "gradInput", "gradWeight", "gradBias"};
+    static const char *const names[] = {"gradOut",  "input",      "weight",    "runningMean", "runningVar",
+                                        "saveMean", "saveInvstd", "gradInput", "gradWeight",  "gradBias"};
     struct plan *plan;
     TRY(plan_begin(OPERATOR_BatchNormBackward, run_backward, workspaceSize, executor, &plan));
     struct view *dy, *in;

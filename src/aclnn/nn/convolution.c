@@ -92,8 +92,14 @@ static int64_t spatial(const aclIntArray *array, int d, int64_t otherwise)
 
 static int check_arguments(const char *name, const struct arguments *a, int n)
 {
-    const struct { const aclIntArray *array; const char *parameter; int64_t least; } lists[] = {
-        {a->stride, "stride", 1}, {a->dilation, "dilation", 1}, {a->padding, "padding", 0}, {a->output_padding, "outputPadding", 0}};
+    const struct {
+        const aclIntArray *array;
+        const char *parameter;
+        int64_t least;
+    } lists[] = {{a->stride, "stride", 1},
+                 {a->dilation, "dilation", 1},
+                 {a->padding, "padding", 0},
+                 {a->output_padding, "outputPadding", 0}};
     for (int i = 0; i < 4; ++i) {
         const aclIntArray *const array = lists[i].array;
         if (!array)
@@ -146,8 +152,8 @@ static int set_shape(const char *name, const struct view *input, const struct vi
 {
     const struct view *const all[] = {input, output, weight};
     for (int i = 0; i < 3; ++i)
-        REQUIRE(dtype_is_floating((enum dtype)all[i]->dtype), ACLNN_ERROR_PARAM, "%s: an operand is %s; allowed are f64, f32, f16, bf16",
-                name, view_text(all[i]));
+        REQUIRE(dtype_is_floating((enum dtype)all[i]->dtype), ACLNN_ERROR_PARAM,
+                "%s: an operand is %s; allowed are f64, f32, f16, bf16", name, view_text(all[i]));
     REQUIRE(input->ndim >= 3 && input->ndim <= 5 && output->ndim == input->ndim && weight->ndim == input->ndim, ACLNN_ERROR_PARAM,
             "%s: input %s, weight %s and output %s must all have 3, 4 or 5 dimensions", name, view_text(input), view_text(weight),
             view_text(output));
@@ -210,7 +216,12 @@ static int run_convolution(struct plan *plan)
 
 enum { GRAD_OUTPUT, B_INPUT, B_WEIGHT, GRAD_INPUT, GRAD_WEIGHT, GRAD_BIAS };
 
-struct bias_job { const struct shape *s; const char *grad_output; double *sums; int64_t channels, pixels; };
+struct bias_job {
+    const struct shape *s;
+    const char *grad_output;
+    double *sums;
+    int64_t channels, pixels;
+};
 
 static void bias_planes(void *argument, int64_t begin, int64_t end)
 {
@@ -257,7 +268,8 @@ static int run_convolution_backward(struct plan *plan)
         const void *const input = stage_read(plan, &c->staging, B_INPUT);
         const struct conv_pass pass = forward_pass(s);
         void *const out = stage_target(plan, &c->staging, GRAD_WEIGHT);
-        TRY(conv_weight_gradient(&pass, s->transposed ? grad : input, s->transposed ? input : grad, out, stage_room(plan, c->work)));
+        TRY(conv_weight_gradient(&pass, s->transposed ? grad : input, s->transposed ? input : grad, out,
+                                 stage_room(plan, c->work)));
         stage_write_back(plan, &c->staging, GRAD_WEIGHT);
     }
     if (o[GRAD_BIAS].data && o[GRAD_BIAS].count > 0) {
@@ -328,8 +340,8 @@ static int check_gradients(struct plan *plan, const aclBoolArray *mask, aclTenso
             continue;
         const bool fits = i == 2 ? v->count == o[GRAD_OUTPUT].sizes[1] : view_same_sizes(v, &o[i == 0 ? B_INPUT : B_WEIGHT]);
         REQUIRE(fits && dtype_is_floating((enum dtype)v->dtype), ACLNN_ERROR_PARAM,
-                "aclnnConvolutionBackward: %s is %s, which doesn't fit gradOutput %s, input %s and weight %s", names[i], view_text(v),
-                view_text(&o[GRAD_OUTPUT]), view_text(&o[B_INPUT]), view_text(&o[B_WEIGHT]));
+                "aclnnConvolutionBackward: %s is %s, which doesn't fit gradOutput %s, input %s and weight %s", names[i],
+                view_text(v), view_text(&o[GRAD_OUTPUT]), view_text(&o[B_INPUT]), view_text(&o[B_WEIGHT]));
     }
     return 0;
 }

@@ -14,7 +14,10 @@ struct conv_pass {
 
 /* out[image][group * rows] from source[image][group * channels]; matrix: [group][rows][channels * taps]; bias: one value a row
  * of every group, or NULL. */
-struct conv_operands { const void *source, *matrix, *bias; void *out; };
+struct conv_operands {
+    const void *source, *matrix, *bias;
+    void *out;
+};
 
 /* workspace: conv_correlate_bytes. 0 or an error code. */
 uint64_t conv_correlate_bytes(const struct conv_pass *pass);
@@ -25,6 +28,7 @@ uint64_t conv_weight_gradient_bytes(const struct conv_pass *pass);
 int conv_weight_gradient(const struct conv_pass *pass, const void *source, const void *small, void *gradient, void *workspace);
 
 /* rotated [group][inner][outer][taps reversed] from [group][outer][inner][taps]. */
-void conv_rotate(enum accumulate type, const void *matrix, int64_t groups, int64_t outer, int64_t inner, int64_t taps, void *rotated);
+void conv_rotate(enum accumulate type, const void *matrix, int64_t groups, int64_t outer, int64_t inner, int64_t taps,
+                 void *rotated);
 
 #endif

@@ -20,8 +20,8 @@ struct pass_job {
     const uint8_t *only; /* images (and groups) to do; NULL: all */
     char *out, *packed, *partials;
     int64_t bytes;
-    int64_t splits, split_pixels;                                  /* correlate: parts of an image */
-    int64_t blocks, block_images, column_tiles, tile_columns;      /* weight gradient */
+    int64_t splits, split_pixels;                             /* correlate: parts of an image */
+    int64_t blocks, block_images, column_tiles, tile_columns; /* weight gradient */
     _Atomic int failed;
 };
 
@@ -86,8 +86,8 @@ static void correlate_items(void *argument, int64_t begin, int64_t end)
         padded_item = image_group;
         const int64_t first = split * j->split_pixels;
         j->k->correlate(g, padded, j->packed + group * matrix_elements(g) * j->bytes,
-                        j->bias ? j->bias + group * g->rows * j->bytes : NULL,
-                        j->out + image_group * g->rows * out * j->bytes, first, least(j->split_pixels, out - first), scratch);
+                        j->bias ? j->bias + group * g->rows * j->bytes : NULL, j->out + image_group * g->rows * out * j->bytes,
+                        first, least(j->split_pixels, out - first), scratch);
     }
 }
 
@@ -96,8 +96,14 @@ static int correlate_direct(const struct conv_pass *pass, const struct conv_oper
 {
     const struct conv_geometry *const g = &pass->geometry;
     const int64_t items = pass->images * pass->groups, pixels = conv_volume(g->out), unit = kernels->conv->pixel_block;
-    struct pass_job j = {.pass = pass, .k = &kernels->conv->real[pass->type], .source = o->source, .bias = o->bias,
-                         .matrix = o->matrix, .only = only, .out = o->out, .packed = workspace,
+    struct pass_job j = {.pass = pass,
+                         .k = &kernels->conv->real[pass->type],
+                         .source = o->source,
+                         .bias = o->bias,
+                         .matrix = o->matrix,
+                         .only = only,
+                         .out = o->out,
+                         .packed = workspace,
                          .bytes = accumulate_bytes(pass->type)};
     if (items == 0 || pixels == 0 || g->rows == 0)
         return 0;
@@ -106,7 +112,8 @@ static int correlate_direct(const struct conv_pass *pass, const struct conv_oper
     const int64_t wanted = pool_threads() > 1 && items < 4 * pool_threads() ? divide_up(4 * (int64_t)pool_threads(), items) : 1;
     j.split_pixels = divide_up(divide_up(pixels, wanted), unit) * unit;
     j.splits = divide_up(pixels, j.split_pixels);
-    parallel_for(items * j.splits, matrix_elements(g) * j.split_pixels / 16 + g->channels * conv_volume(g->padded), correlate_items, &j);
+    parallel_for(items * j.splits, matrix_elements(g) * j.split_pixels / 16 + g->channels * conv_volume(g->padded), correlate_items,
+                 &j);
     return finish(&j);
 }
 
@@ -203,8 +210,9 @@ static void add_partials(void *argument, int64_t begin, int64_t end)
         for (int64_t first = 0; first < depth; first += j->tile_columns) {
             const int64_t columns = least(j->tile_columns, depth - first);
             for (int64_t c = 0; c < columns; c += ADD_COLUMNS)
-                add_columns(j->pass->type, j->partials + (group * elements + g->rows * first + row * columns + c) * j->bytes, j->blocks,
-                            j->pass->groups * elements, least(ADD_COLUMNS, columns - c), j->out + (item * depth + first + c) * j->bytes);
+                add_columns(j->pass->type, j->partials + (group * elements + g->rows * first + row * columns + c) * j->bytes,
+                            j->blocks, j->pass->groups * elements, least(ADD_COLUMNS, columns - c),
+                            j->out + (item * depth + first + c) * j->bytes);
         }
     }
 }
@@ -214,8 +222,13 @@ int conv_weight_gradient(const struct conv_pass *pass, const void *source, const
     const struct conv_geometry *const g = &pass->geometry;
     const struct conv_kernels *const k = kernels->conv;
     const int64_t depth = g->channels * conv_volume(g->taps);
-    struct pass_job j = {.pass = pass, .k = &k->real[pass->type], .source = source, .small = small, .out = gradient,
-                         .partials = workspace, .bytes = accumulate_bytes(pass->type)};
+    struct pass_job j = {.pass = pass,
+                         .k = &k->real[pass->type],
+                         .source = source,
+                         .small = small,
+                         .out = gradient,
+                         .partials = workspace,
+                         .bytes = accumulate_bytes(pass->type)};
     if (depth == 0 || g->rows == 0)
         return 0;
     if (winograd_applies(pass)) {
@@ -240,7 +253,8 @@ int conv_weight_gradient(const struct conv_pass *pass, const void *source, const
 
 /* --- weights -------------------------------------------------------------------------------------------------------- */
 
-void conv_rotate(enum accumulate type, const void *matrix, int64_t groups, int64_t outer, int64_t inner, int64_t taps, void *rotated)
+void conv_rotate(enum accumulate type, const void *matrix, int64_t groups, int64_t outer, int64_t inner, int64_t taps,
+                 void *rotated)
 {
     for (int64_t group = 0; group < groups; ++group)
         for (int64_t i = 0; i < inner; ++i)

@@ -30,7 +30,8 @@ bool winograd_applies(const struct conv_pass *pass)
         if (g->taps[d] != 3 || g->stride[d] != 1 || g->dilation[d] != 1 || g->insert[d] != 1 || g->pad[d] < 0)
             return false;
     const int64_t tiles = divide_up(g->out[1], 2) * divide_up(g->out[2], 2), unit = kernels->conv_winograd->row_unit;
-    if (pass->images * pass->groups < LEAST_IMAGES || tiles < LEAST_TILES || g->channels < LEAST_CHANNELS || g->rows < LEAST_CHANNELS)
+    if (pass->images * pass->groups < LEAST_IMAGES || tiles < LEAST_TILES || g->channels < LEAST_CHANNELS ||
+        g->rows < LEAST_CHANNELS)
         return false;
     /* 2.25 times fewer products; less what rounding up wastes and the transforms cost. */
     const double used = (double)(g->rows * g->channels * g->out[1] * g->out[2]);

@@ -131,7 +131,8 @@ static int run_both(struct plan *plan)
 static int set_mask(struct plan *plan, const struct view *mask, double probability, int64_t count, struct dropout *d)
 {
     const char *const name = operator_name((enum operator_id)plan->operator_id);
-    REQUIRE(probability >= 0 && probability <= 1, ACLNN_ERROR_PARAM, "%s: prob is %g; it must be between 0 and 1", name, probability);
+    REQUIRE(probability >= 0 && probability <= 1, ACLNN_ERROR_PARAM, "%s: prob is %g; it must be between 0 and 1", name,
+            probability);
     const bool whole = mask->dtype == DTYPE_B8 && mask->count == count;
     REQUIRE(mask->contiguous && (whole || (mask->dtype == DTYPE_U8 && mask->count >= packed_bytes(count))), ACLNN_ERROR_PARAM,
             "%s: the mask is %s; it must be contiguous u8 of %lld bytes (packed bits), or bool with %lld elements", name,
@@ -145,8 +146,8 @@ static int set_mask(struct plan *plan, const struct view *mask, double probabili
 static void set_generator(struct dropout *d, int64_t seed, int64_t offset)
 {
     const double threshold = d->probability * 4294967296.0;
-    d->mask = (struct dropout_mask){(uint64_t)seed, (uint64_t)offset / 4,
-                                    threshold >= 4294967295.0 ? UINT32_MAX : (uint32_t)threshold};
+    d->mask =
+        (struct dropout_mask){(uint64_t)seed, (uint64_t)offset / 4, threshold >= 4294967295.0 ? UINT32_MAX : (uint32_t)threshold};
 }
 
 static int plan_generate(enum operator_id id, const aclIntArray *shape, double prob, const int64_t *seed_offset, aclTensor *out,
@@ -247,7 +248,8 @@ static void scale_range(void *argument, int64_t begin, int64_t end)
     const struct scale_job *const j = argument;
     if (j->type == ACCUMULATE_F64)
         for (int64_t i = begin; i < end; ++i)
-            ((double *)(void *)j->out)[i] = ((const double *)(const void *)j->in)[i] * ((const double *)(const void *)j->mask)[i] * j->scale;
+            ((double *)(void *)j->out)[i] =
+                ((const double *)(const void *)j->in)[i] * ((const double *)(const void *)j->mask)[i] * j->scale;
     else
         for (int64_t i = begin; i < end; ++i)
             ((float *)(void *)j->out)[i] =

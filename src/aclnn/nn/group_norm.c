@@ -151,8 +151,8 @@ static int set_shape(const struct view *input, const int64_t *sizes, const char 
     g->channels = sizes[1];
     g->plane = sizes[2];
     g->groups = sizes[3];
-    REQUIRE(g->groups > 0 && g->channels % g->groups == 0, ACLNN_ERROR_PARAM, "%s: %lld channels can't be cut into %lld groups", name,
-            (long long)g->channels, (long long)g->groups);
+    REQUIRE(g->groups > 0 && g->channels % g->groups == 0, ACLNN_ERROR_PARAM, "%s: %lld channels can't be cut into %lld groups",
+            name, (long long)g->channels, (long long)g->groups);
     REQUIRE(g->images * g->channels * g->plane == input->count, ACLNN_ERROR_PARAM,
             "%s: N %lld, C %lld and HxW %lld don't give the elements of %s", name, (long long)g->images, (long long)g->channels,
             (long long)g->plane, view_text(input));
@@ -173,8 +173,8 @@ static int take(struct plan *plan, struct group_norm *g, int i, int64_t count, c
     return 0;
 }
 
-aclnnStatus aclnnGroupNormGetWorkspaceSize(const aclTensor *self, const aclTensor *gamma, const aclTensor *beta, int64_t N, int64_t C,
-                                           int64_t HxW, int64_t group, double eps, aclTensor *out, aclTensor *meanOut,
+aclnnStatus aclnnGroupNormGetWorkspaceSize(const aclTensor *self, const aclTensor *gamma, const aclTensor *beta, int64_t N,
+                                           int64_t C, int64_t HxW, int64_t group, double eps, aclTensor *out, aclTensor *meanOut,
                                            aclTensor *rstdOut, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     struct plan *plan;

@@ -153,8 +153,8 @@ static int run_backward(struct plan *plan)
 
 static int set_shape(const struct view *input, const aclIntArray *normalized, const char *name, struct layer_norm *l)
 {
-    REQUIRE(dtype_is_floating((enum dtype)input->dtype), ACLNN_ERROR_PARAM, "%s: input is %s; allowed are f64, f32, f16, bf16", name,
-            dtype_name((enum dtype)input->dtype));
+    REQUIRE(dtype_is_floating((enum dtype)input->dtype), ACLNN_ERROR_PARAM, "%s: input is %s; allowed are f64, f32, f16, bf16",
+            name, dtype_name((enum dtype)input->dtype));
     REQUIRE(normalized && normalized->count >= 1 && normalized->count <= input->ndim, ACLNN_ERROR_PARAM,
             "%s: normalizedShape must name 1 to %d sizes", name, input->ndim);
     const int first = input->ndim - (int)normalized->count;
@@ -212,11 +212,11 @@ aclnnStatus aclnnLayerNormGetWorkspaceSize(const aclTensor *input, const aclIntA
 ACLNN_PHASE_2(LayerNorm)
 
 aclnnStatus aclnnLayerNormBackwardGetWorkspaceSize(const aclTensor *gradOut, const aclTensor *input,
-                                                   const aclIntArray *normalizedShape, const aclTensor *mean,
-                                                   const aclTensor *rstd, const aclTensor *weightOptional,
-                                                   const aclTensor *biasOptional, const aclBoolArray *outputMask,
-                                                   aclTensor *gradInputOut, aclTensor *gradWeightOut, aclTensor *gradBiasOut,
-                                                   uint64_t *workspaceSize, aclOpExecutor **executor)
+                                                   const aclIntArray *normalizedShape, const aclTensor *mean, const aclTensor *rstd,
+                                                   const aclTensor *weightOptional, const aclTensor *biasOptional,
+                                                   const aclBoolArray *outputMask, aclTensor *gradInputOut,
+                                                   aclTensor *gradWeightOut, aclTensor *gradBiasOut, uint64_t *workspaceSize,
+                                                   aclOpExecutor **executor)
 {
     static const char *const names[] = {"gradInputOut", "gradWeightOut", "gradBiasOut"};
     struct plan *plan;

@@ -113,7 +113,8 @@ static int check_loss(struct plan *plan, const struct loss_request *q, struct lo
     struct view *const o = plan->operands;
     const char *const name = operator_name(q->operator_id);
     struct view common = {.dtype = o[SELF].dtype};
-    REQUIRE(q->reduction >= REDUCE_NONE && q->reduction <= (q->id == LOSS_DIVERGENCE || q->id == LOSS_DIVERGENCE_LOG ? REDUCE_BATCH_MEAN : REDUCE_SUM),
+    REQUIRE(q->reduction >= REDUCE_NONE &&
+                q->reduction <= (q->id == LOSS_DIVERGENCE || q->id == LOSS_DIVERGENCE_LOG ? REDUCE_BATCH_MEAN : REDUCE_SUM),
             ACLNN_ERROR_PARAM, "%s: reduction is %lld; allowed are 0 (none), 1 (mean) and 2 (sum)", name, (long long)q->reduction);
     l->reduction = (enum reduction)q->reduction;
     REQUIRE(view_broadcast_sizes(&o[SELF], &o[TARGET], common.sizes, &common.ndim), ACLNN_ERROR_PARAM,
@@ -134,8 +135,9 @@ static int check_loss(struct plan *plan, const struct loss_request *q, struct lo
                     operand_names[i], view_text(&o[i]), view_text(&common));
     }
     l->count = common.count;
-    l->divisor = l->reduction == REDUCE_MEAN ? (double)common.count
-                 : l->reduction == REDUCE_BATCH_MEAN && common.ndim > 0 ? (double)common.sizes[0] : 1;
+    l->divisor = l->reduction == REDUCE_MEAN                            ? (double)common.count
+                 : l->reduction == REDUCE_BATCH_MEAN && common.ndim > 0 ? (double)common.sizes[0]
+                                                                        : 1;
     return 0;
 }
 
@@ -194,19 +196,30 @@ PLAIN_LOSS(SoftMarginLoss, LOSS_MARGIN)
 aclnnStatus aclnnSmoothL1LossGetWorkspaceSize(const aclTensor *self, const aclTensor *target, int64_t reduction, float beta,
                                               aclTensor *result, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    const struct loss_request q = {.operator_id = OPERATOR_SmoothL1Loss, .id = beta == 0 ? LOSS_ABSOLUTE : LOSS_SMOOTH, .self = self,
-                                   .target = target, .out = result, .reduction = reduction, .parameter = (double)beta};
+    const struct loss_request q = {.operator_id = OPERATOR_SmoothL1Loss,
+                                   .id = beta == 0 ? LOSS_ABSOLUTE : LOSS_SMOOTH,
+                                   .self = self,
+                                   .target = target,
+                                   .out = result,
+                                   .reduction = reduction,
+                                   .parameter = (double)beta};
     return plan_loss(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(SmoothL1Loss)
 
 aclnnStatus aclnnSmoothL1LossBackwardGetWorkspaceSize(const aclTensor *gradOut, const aclTensor *self, const aclTensor *target,
-                                                      int64_t reduction, float beta, aclTensor *gradInput,
-                                                      uint64_t *workspaceSize, aclOpExecutor **executor)
+                                                      int64_t reduction, float beta, aclTensor *gradInput, uint64_t *workspaceSize,
+                                                      aclOpExecutor **executor)
 {
-    const struct loss_request q = {.operator_id = OPERATOR_SmoothL1LossBackward, .id = beta == 0 ? LOSS_ABSOLUTE : LOSS_SMOOTH,
-                                   .self = self, .target = target, .grad_out = gradOut, .out = gradInput, .reduction = reduction,
-                                   .parameter = (double)beta, .backward = true};
+    const struct loss_request q = {.operator_id = OPERATOR_SmoothL1LossBackward,
+                                   .id = beta == 0 ? LOSS_ABSOLUTE : LOSS_SMOOTH,
+                                   .self = self,
+                                   .target = target,
+                                   .grad_out = gradOut,
+                                   .out = gradInput,
+                                   .reduction = reduction,
+                                   .parameter = (double)beta,
+                                   .backward = true};
     return plan_loss(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(SmoothL1LossBackward)
@@ -215,8 +228,13 @@ aclnnStatus aclnnBinaryCrossEntropyGetWorkspaceSize(const aclTensor *self, const
                                                     int64_t reduction, aclTensor *out, uint64_t *workspaceSize,
                                                     aclOpExecutor **executor)
 {
-    const struct loss_request q = {.operator_id = OPERATOR_BinaryCrossEntropy, .id = LOSS_CROSS_ENTROPY, .self = self,
-                                   .target = target, .weight = weight, .out = out, .reduction = reduction};
+    const struct loss_request q = {.operator_id = OPERATOR_BinaryCrossEntropy,
+                                   .id = LOSS_CROSS_ENTROPY,
+                                   .self = self,
+                                   .target = target,
+                                   .weight = weight,
+                                   .out = out,
+                                   .reduction = reduction};
     return plan_loss(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(BinaryCrossEntropy)
@@ -226,9 +244,15 @@ aclnnStatus aclnnBinaryCrossEntropyBackwardGetWorkspaceSize(const aclTensor *gra
                                                             int64_t reduction, aclTensor *out, uint64_t *workspaceSize,
                                                             aclOpExecutor **executor)
 {
-    const struct loss_request q = {.operator_id = OPERATOR_BinaryCrossEntropyBackward, .id = LOSS_CROSS_ENTROPY, .self = self,
-                                   .target = target, .weight = weightOptional, .grad_out = gradOutput, .out = out,
-                                   .reduction = reduction, .backward = true};
+    const struct loss_request q = {.operator_id = OPERATOR_BinaryCrossEntropyBackward,
+                                   .id = LOSS_CROSS_ENTROPY,
+                                   .self = self,
+                                   .target = target,
+                                   .weight = weightOptional,
+                                   .grad_out = gradOutput,
+                                   .out = out,
+                                   .reduction = reduction,
+                                   .backward = true};
     return plan_loss(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(BinaryCrossEntropyBackward)
@@ -238,20 +262,34 @@ aclnnStatus aclnnBinaryCrossEntropyWithLogitsGetWorkspaceSize(const aclTensor *s
                                                               int64_t reduction, aclTensor *out, uint64_t *workspaceSize,
                                                               aclOpExecutor **executor)
 {
-    const struct loss_request q = {.operator_id = OPERATOR_BinaryCrossEntropyWithLogits, .id = LOSS_LOGITS, .self = self,
-                                   .target = target, .weight = weightOptional, .positive_weight = posWeightOptional, .out = out,
+    const struct loss_request q = {.operator_id = OPERATOR_BinaryCrossEntropyWithLogits,
+                                   .id = LOSS_LOGITS,
+                                   .self = self,
+                                   .target = target,
+                                   .weight = weightOptional,
+                                   .positive_weight = posWeightOptional,
+                                   .out = out,
                                    .reduction = reduction};
     return plan_loss(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(BinaryCrossEntropyWithLogits)
 
-aclnnStatus aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
-    const aclTensor *gradOutput, const aclTensor *self, const aclTensor *target, const aclTensor *weightOptional,
-    const aclTensor *posWeightOptional, int64_t reduction, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(const aclTensor *gradOutput, const aclTensor *self,
+                                                                      const aclTensor *target, const aclTensor *weightOptional,
+                                                                      const aclTensor *posWeightOptional, int64_t reduction,
+                                                                      aclTensor *out, uint64_t *workspaceSize,
+                                                                      aclOpExecutor **executor)
 {
-    const struct loss_request q = {.operator_id = OPERATOR_BinaryCrossEntropyWithLogitsBackward, .id = LOSS_LOGITS, .self = self,
-                                   .target = target, .weight = weightOptional, .positive_weight = posWeightOptional,
-                                   .grad_out = gradOutput, .out = out, .reduction = reduction, .backward = true};
+    const struct loss_request q = {.operator_id = OPERATOR_BinaryCrossEntropyWithLogitsBackward,
+                                   .id = LOSS_LOGITS,
+                                   .self = self,
+                                   .target = target,
+                                   .weight = weightOptional,
+                                   .positive_weight = posWeightOptional,
+                                   .grad_out = gradOutput,
+                                   .out = out,
+                                   .reduction = reduction,
+                                   .backward = true};
     return plan_loss(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(BinaryCrossEntropyWithLogitsBackward)
@@ -259,8 +297,12 @@ ACLNN_PHASE_2(BinaryCrossEntropyWithLogitsBackward)
 aclnnStatus aclnnKlDivGetWorkspaceSize(const aclTensor *self, const aclTensor *target, int64_t reduction, bool logTarget,
                                        aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    const struct loss_request q = {.operator_id = OPERATOR_KlDiv, .id = logTarget ? LOSS_DIVERGENCE_LOG : LOSS_DIVERGENCE,
-                                   .self = self, .target = target, .out = out, .reduction = reduction};
+    const struct loss_request q = {.operator_id = OPERATOR_KlDiv,
+                                   .id = logTarget ? LOSS_DIVERGENCE_LOG : LOSS_DIVERGENCE,
+                                   .self = self,
+                                   .target = target,
+                                   .out = out,
+                                   .reduction = reduction};
     return plan_loss(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(KlDiv)
@@ -269,8 +311,13 @@ aclnnStatus aclnnKlDivBackwardGetWorkspaceSize(const aclTensor *gradOutput, cons
                                                int64_t reduction, bool logTarget, aclTensor *out, uint64_t *workspaceSize,
                                                aclOpExecutor **executor)
 {
-    const struct loss_request q = {.operator_id = OPERATOR_KlDivBackward, .id = logTarget ? LOSS_DIVERGENCE_LOG : LOSS_DIVERGENCE,
-                                   .self = self, .target = target, .grad_out = gradOutput, .out = out, .reduction = reduction,
+    const struct loss_request q = {.operator_id = OPERATOR_KlDivBackward,
+                                   .id = logTarget ? LOSS_DIVERGENCE_LOG : LOSS_DIVERGENCE,
+                                   .self = self,
+                                   .target = target,
+                                   .grad_out = gradOutput,
+                                   .out = out,
+                                   .reduction = reduction,
                                    .backward = true};
     return plan_loss(&q, workspaceSize, executor);
 }

@@ -42,10 +42,18 @@ static bool is_turned(const struct view *out)
 static struct gemm_problem problem_of(const struct view *operands, const struct matmul *m)
 {
     const struct view *const out = &operands[OUT], *const a = &operands[A];
-    struct gemm_problem p = {.rows = out->sizes[out->ndim - 2], .columns = out->sizes[out->ndim - 1],
-                             .depth = a->sizes[a->ndim - 1], .a = matrix_of(a), .b = matrix_of(&operands[B]),
-                             .alpha = m->alpha, .beta = m->beta, .alpha_integer = m->alpha_integer,
-                             .beta_integer = m->beta_integer, .out = out->data, .aside = m->aside, .out_dtype = out->dtype};
+    struct gemm_problem p = {.rows = out->sizes[out->ndim - 2],
+                             .columns = out->sizes[out->ndim - 1],
+                             .depth = a->sizes[a->ndim - 1],
+                             .a = matrix_of(a),
+                             .b = matrix_of(&operands[B]),
+                             .alpha = m->alpha,
+                             .beta = m->beta,
+                             .alpha_integer = m->alpha_integer,
+                             .beta_integer = m->beta_integer,
+                             .out = out->data,
+                             .aside = m->aside,
+                             .out_dtype = out->dtype};
     p.out_row_stride = out->strides[out->ndim - 2];
     p.out_column_stride = out->strides[out->ndim - 1];
     if (operands[ADDEND].data)
@@ -177,8 +185,8 @@ static int check_inner(const struct request *q, const struct view *a, const stru
     const char *const name = operator_name(q->id);
     REQUIRE(q->rank == 0 || (a->ndim == q->rank && b->ndim == q->rank), ACLNN_ERROR_PARAM,
             "%s: %s %s and %s %s must have %d dimensions", name, q->a_name, view_text(a), q->b_name, view_text(b), q->rank);
-    REQUIRE(a->ndim >= 1 && b->ndim >= 1, ACLNN_ERROR_PARAM, "%s: %s %s and %s %s must have at least 1 dimension", name,
-            q->a_name, view_text(a), q->b_name, view_text(b));
+    REQUIRE(a->ndim >= 1 && b->ndim >= 1, ACLNN_ERROR_PARAM, "%s: %s %s and %s %s must have at least 1 dimension", name, q->a_name,
+            view_text(a), q->b_name, view_text(b));
     const int64_t depth = b->ndim == 1 ? b->sizes[0] : b->sizes[b->ndim - 2];
     REQUIRE(a->sizes[a->ndim - 1] == depth, ACLNN_ERROR_PARAM, "%s: the inner sizes of %s %s and %s %s differ", name, q->a_name,
             view_text(a), q->b_name, view_text(b));
@@ -351,8 +359,16 @@ aclnnStatus aclnnAddmvGetWorkspaceSize(const aclTensor *self, const aclTensor *m
                                        const aclScalar *beta, aclTensor *out, int8_t cubeMathType, uint64_t *workspaceSize,
                                        aclOpExecutor **executor)
 {
-    const struct request q = {.id = OPERATOR_Addmv, .a = mat, .b = vec, .addend = self, .a_name = "mat", .b_name = "vec",
-                              .addend_name = "self", .alpha = alpha, .beta = beta, .out = out};
+    const struct request q = {.id = OPERATOR_Addmv,
+                              .a = mat,
+                              .b = vec,
+                              .addend = self,
+                              .a_name = "mat",
+                              .b_name = "vec",
+                              .addend_name = "self",
+                              .alpha = alpha,
+                              .beta = beta,
+                              .out = out};
     return plan_matmul(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Addmv)
@@ -375,9 +391,17 @@ aclnnStatus aclnnInplaceAddmmGetWorkspaceSize(const aclTensor *selfRef, const ac
                                               const aclScalar *beta, const aclScalar *alpha, int8_t cubeMathType,
                                               uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    const struct request q = {.id = OPERATOR_InplaceAddmm, .a = mat1, .b = mat2, .addend = selfRef, .a_name = "mat1",
-                              .b_name = "mat2", .addend_name = "selfRef", .alpha = alpha, .beta = beta,
-                              .out = (aclTensor *)(uintptr_t)selfRef, .rank = 2};
+    const struct request q = {.id = OPERATOR_InplaceAddmm,
+                              .a = mat1,
+                              .b = mat2,
+                              .addend = selfRef,
+                              .a_name = "mat1",
+                              .b_name = "mat2",
+                              .addend_name = "selfRef",
+                              .alpha = alpha,
+                              .beta = beta,
+                              .out = (aclTensor *)(uintptr_t)selfRef,
+                              .rank = 2};
     return plan_matmul(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(InplaceAddmm)
@@ -386,8 +410,18 @@ aclnnStatus aclnnAddrGetWorkspaceSize(const aclTensor *self, const aclTensor *ve
                                       const aclScalar *betaOptional, const aclScalar *alphaOptional, aclTensor *out,
                                       uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    const struct request q = {.id = OPERATOR_Addr, .a = vec1, .b = vec2, .addend = self, .a_name = "vec1", .b_name = "vec2",
-                              .addend_name = "self", .alpha = alphaOptional, .beta = betaOptional, .out = out, .rank = 2, .outer = true};
+    const struct request q = {.id = OPERATOR_Addr,
+                              .a = vec1,
+                              .b = vec2,
+                              .addend = self,
+                              .a_name = "vec1",
+                              .b_name = "vec2",
+                              .addend_name = "self",
+                              .alpha = alphaOptional,
+                              .beta = betaOptional,
+                              .out = out,
+                              .rank = 2,
+                              .outer = true};
     return plan_matmul(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Addr)
@@ -396,9 +430,18 @@ aclnnStatus aclnnInplaceAddrGetWorkspaceSize(aclTensor *selfRef, const aclTensor
                                              const aclScalar *betaOptional, const aclScalar *alphaOptional, uint64_t *workspaceSize,
                                              aclOpExecutor **executor)
 {
-    const struct request q = {.id = OPERATOR_InplaceAddr, .a = vec1, .b = vec2, .addend = selfRef, .a_name = "vec1",
-                              .b_name = "vec2", .addend_name = "selfRef", .alpha = alphaOptional, .beta = betaOptional,
-                              .out = selfRef, .rank = 2, .outer = true};
+    const struct request q = {.id = OPERATOR_InplaceAddr,
+                              .a = vec1,
+                              .b = vec2,
+                              .addend = selfRef,
+                              .a_name = "vec1",
+                              .b_name = "vec2",
+                              .addend_name = "selfRef",
+                              .alpha = alphaOptional,
+                              .beta = betaOptional,
+                              .out = selfRef,
+                              .rank = 2,
+                              .outer = true};
     return plan_matmul(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(InplaceAddr)
@@ -418,8 +461,8 @@ aclnnStatus aclnnAddbmmGetWorkspaceSize(const aclTensor *self, const aclTensor *
     struct matmul *const m = PLAN_IMMEDIATE(plan, struct matmul);
     stage_begin(&m->staging);
     PLAN_TRY(plan, choose_compute(plan, &q, m));
-    PLAN_REQUIRE(plan, a->ndim == 3 && b->ndim == 3 && a->sizes[0] == b->sizes[0] && a->sizes[2] == b->sizes[1],
-                 ACLNN_ERROR_PARAM, "aclnnAddbmm: batch1 %s and batch2 %s must be [b,n,m] and [b,m,p]", view_text(a), view_text(b));
+    PLAN_REQUIRE(plan, a->ndim == 3 && b->ndim == 3 && a->sizes[0] == b->sizes[0] && a->sizes[2] == b->sizes[1], ACLNN_ERROR_PARAM,
+                 "aclnnAddbmm: batch1 %s and batch2 %s must be [b,n,m] and [b,m,p]", view_text(a), view_text(b));
     PLAN_REQUIRE(plan, o->ndim == 2 && o->sizes[0] == a->sizes[1] && o->sizes[1] == b->sizes[2], ACLNN_ERROR_PARAM,
                  "aclnnAddbmm: out %s must be [%lld,%lld]", view_text(o), (long long)a->sizes[1], (long long)b->sizes[2]);
     PLAN_REQUIRE(plan, view_expand(addend, o->sizes, 2), ACLNN_ERROR_PARAM, "aclnnAddbmm: self %s can't be expanded to out %s",

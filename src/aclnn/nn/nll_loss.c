@@ -27,8 +27,8 @@ struct nll_job {
     const int64_t *target;
     const void *weight;
     char *out;
-    double *partials; /* [items][2]: loss, weight */
-    double scale;     /* of the gradient */
+    double *partials;    /* [items][2]: loss, weight */
+    double scale;        /* of the gradient */
     _Atomic int64_t bad; /* 1 + position of a target out of range */
 };
 
@@ -80,8 +80,8 @@ static void backward_items(void *argument, int64_t begin, int64_t end)
         const struct likelihood k = item_of(j, item, &at, &position);
         char *const dx = j->out + at * bytes;
         memset(dx, 0, (size_t)(k.positions * l->classes * bytes));
-        const int64_t bad = kernels->loss->real[l->type].likelihood_backward(
-            &k, j->grad_out + (step ? position * bytes : 0), step, j->scale, dx);
+        const int64_t bad =
+            kernels->loss->real[l->type].likelihood_backward(&k, j->grad_out + (step ? position * bytes : 0), step, j->scale, dx);
         if (bad >= 0)
             j->bad = 1 + position + bad;
     }
@@ -115,8 +115,11 @@ static int run_forward(struct plan *plan)
 {
     const struct nll *const l = PLAN_IMMEDIATE(plan, struct nll);
     const struct staging *const s = &l->staging;
-    struct nll_job j = {.l = l, .self = stage_read(plan, s, SELF), .target = stage_read(plan, s, TARGET),
-                        .weight = stage_read(plan, s, WEIGHT), .out = stage_target(plan, s, OUT),
+    struct nll_job j = {.l = l,
+                        .self = stage_read(plan, s, SELF),
+                        .target = stage_read(plan, s, TARGET),
+                        .weight = stage_read(plan, s, WEIGHT),
+                        .out = stage_target(plan, s, OUT),
                         .partials = stage_room(plan, l->partials)};
     parallel_for(l->items, l->rows ? l->item_positions * 4 : l->positions, forward_items, &j);
     TRY(check_targets(plan, &j));
@@ -137,8 +140,12 @@ static int run_backward(struct plan *plan)
 {
     const struct nll *const l = PLAN_IMMEDIATE(plan, struct nll);
     const struct staging *const s = &l->staging;
-    struct nll_job j = {.l = l, .target = stage_read(plan, s, TARGET), .weight = stage_read(plan, s, WEIGHT),
-                        .grad_out = stage_read(plan, s, GRAD_OUT), .out = stage_target(plan, s, OUT), .scale = 1};
+    struct nll_job j = {.l = l,
+                        .target = stage_read(plan, s, TARGET),
+                        .weight = stage_read(plan, s, WEIGHT),
+                        .grad_out = stage_read(plan, s, GRAD_OUT),
+                        .out = stage_target(plan, s, OUT),
+                        .scale = 1};
     if (l->reduction == 1)
         j.scale = 1 / load_scalar(stage_read(plan, s, TOTAL_WEIGHT), l->type);
     parallel_for(l->items, l->item_positions * l->classes, backward_items, &j);
@@ -161,8 +168,8 @@ static int set_shape(const struct view *self, const struct view *target, const c
 {
     REQUIRE(dtype_is_floating((enum dtype)self->dtype), ACLNN_ERROR_PARAM, "%s: self is %s; allowed are f64, f32, f16, bf16", name,
             view_text(self));
-    REQUIRE(dtype_kind((enum dtype)target->dtype) == KIND_INTEGER, ACLNN_ERROR_PARAM,
-            "%s: target is %s; allowed are integer types", name, view_text(target));
+    REQUIRE(dtype_kind((enum dtype)target->dtype) == KIND_INTEGER, ACLNN_ERROR_PARAM, "%s: target is %s; allowed are integer types",
+            name, view_text(target));
     REQUIRE(self->ndim >= 1, ACLNN_ERROR_PARAM, "%s: self %s must have at least 1 dimension", name, view_text(self));
     const int along = self->ndim == 1 ? 0 : 1;
     REQUIRE(target->ndim == self->ndim - 1 || (self->ndim == 1 && target->count == 1), ACLNN_ERROR_PARAM,

@@ -68,10 +68,11 @@ static int set_windows(struct plan *plan, const struct windows *w, struct pool_s
     REQUIRE(2 * s->pad_height <= s->kernel_height && 2 * s->pad_width <= s->kernel_width, ACLNN_ERROR_PARAM,
             "%s: padding [%lld, %lld] is more than half of kernelSize [%lld, %lld]", name_of(plan), (long long)s->pad_height,
             (long long)s->pad_width, (long long)s->kernel_height, (long long)s->kernel_width);
-    const int64_t height = output_size(s->in_height, s->kernel_height, s->stride_height, s->pad_height, s->dilation_height, w->ceil_mode);
+    const int64_t height =
+        output_size(s->in_height, s->kernel_height, s->stride_height, s->pad_height, s->dilation_height, w->ceil_mode);
     const int64_t width = output_size(s->in_width, s->kernel_width, s->stride_width, s->pad_width, s->dilation_width, w->ceil_mode);
-    REQUIRE(height > 0 && width > 0, ACLNN_ERROR_PARAM, "%s: input planes of %lld x %lld are too small for the kernel", name_of(plan),
-            (long long)s->in_height, (long long)s->in_width);
+    REQUIRE(height > 0 && width > 0, ACLNN_ERROR_PARAM, "%s: input planes of %lld x %lld are too small for the kernel",
+            name_of(plan), (long long)s->in_height, (long long)s->in_width);
     REQUIRE(height == s->out_height && width == s->out_width, ACLNN_ERROR_PARAM,
             "%s: pooled planes must be %lld x %lld, not %lld x %lld", name_of(plan), (long long)height, (long long)width,
             (long long)s->out_height, (long long)s->out_width);
@@ -108,13 +109,13 @@ static int64_t out_plane(const struct pooling *p) { return p->shape.out_height *
 
 /* --- maximum -------------------------------------------------------------------------------------------------------- */
 
-enum { IN, OUT, INDICES };                       /* forward */
-enum { GRAD_OUT, SELF, B_INDICES, GRAD_INPUT };  /* backward */
+enum { IN, OUT, INDICES };                      /* forward */
+enum { GRAD_OUT, SELF, B_INDICES, GRAD_INPUT }; /* backward */
 
 struct max_job {
     const struct pooling *p;
-    const char *in;   /* forward: input; backward: gradient of the output */
-    char *out;        /* output; gradient of the input */
+    const char *in; /* forward: input; backward: gradient of the output */
+    char *out;      /* output; gradient of the input */
     char *indices;
     int64_t index_step; /* bytes from plane to plane */
     bool wide;          /* int64 indices */
@@ -161,8 +162,8 @@ static void max_backward_planes(void *argument, int64_t begin, int64_t end)
         const char *const home = j->indices ? j->indices + i * j->index_step : NULL;
         if (j->wide)
             kernels->pool->narrow_index((const int64_t *)(const void *)home, positions, count);
-        kernels->pool->real[p->type].max_backward(j->in + i * count * bytes, own ? positions : (const int32_t *)(const void *)home, s,
-                                                  j->out + i * in_plane(p) * bytes);
+        kernels->pool->real[p->type].max_backward(j->in + i * count * bytes, own ? positions : (const int32_t *)(const void *)home,
+                                                  s, j->out + i * in_plane(p) * bytes);
     }
 }
 
@@ -241,8 +242,8 @@ static int take_indices(struct plan *plan, struct pooling *p, int operand, bool 
 }
 
 /* w: NULL for adaptive windows, here and below. */
-static int plan_max(enum operator_id id, const aclTensor *self, const struct windows *w, aclTensor *out, aclTensor *indices, bool mask,
-                    uint64_t *workspace_size, aclOpExecutor **executor)
+static int plan_max(enum operator_id id, const aclTensor *self, const struct windows *w, aclTensor *out, aclTensor *indices,
+                    bool mask, uint64_t *workspace_size, aclOpExecutor **executor)
 {
     struct plan *plan;
     TRY(plan_begin(id, run_max, workspace_size, executor, &plan));
@@ -404,8 +405,15 @@ aclnnStatus aclnnAvgPool2dGetWorkspaceSize(const aclTensor *self, const aclIntAr
                                            aclOpExecutor **executor)
 {
     const struct windows w = {kernelSize, strides, paddings, NULL, ceilMode};
-    const struct average_request q = {.id = OPERATOR_AvgPool2d, .run = run_average, .from = self, .to = out, .from_name = "self",
-                                      .to_name = "out", .windows = &w, .divisor = divisorOverride, .count_padding = countIncludePad};
+    const struct average_request q = {.id = OPERATOR_AvgPool2d,
+                                      .run = run_average,
+                                      .from = self,
+                                      .to = out,
+                                      .from_name = "self",
+                                      .to_name = "out",
+                                      .windows = &w,
+                                      .divisor = divisorOverride,
+                                      .count_padding = countIncludePad};
     return plan_average(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(AvgPool2d)
@@ -417,9 +425,16 @@ aclnnStatus aclnnAvgPool2dBackwardGetWorkspaceSize(const aclTensor *gradOutput, 
                                                    uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     const struct windows w = {kernelSize, stride, padding, NULL, ceilMode};
-    const struct average_request q = {.id = OPERATOR_AvgPool2dBackward, .run = run_average_backward, .from = gradOutput,
-                                      .to = gradInput, .from_name = "gradOutput", .to_name = "gradInput", .windows = &w,
-                                      .divisor = divisorOverride, .backward = true, .count_padding = countIncludePad};
+    const struct average_request q = {.id = OPERATOR_AvgPool2dBackward,
+                                      .run = run_average_backward,
+                                      .from = gradOutput,
+                                      .to = gradInput,
+                                      .from_name = "gradOutput",
+                                      .to_name = "gradInput",
+                                      .windows = &w,
+                                      .divisor = divisorOverride,
+                                      .backward = true,
+                                      .count_padding = countIncludePad};
     return plan_average(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(AvgPool2dBackward)
@@ -427,8 +442,8 @@ ACLNN_PHASE_2(AvgPool2dBackward)
 aclnnStatus aclnnAdaptiveAvgPool2dGetWorkspaceSize(const aclTensor *self, const aclIntArray *outputSize, aclTensor *out,
                                                    uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    const struct average_request q = {.id = OPERATOR_AdaptiveAvgPool2d, .run = run_adaptive, .from = self, .to = out,
-                                      .from_name = "self", .to_name = "out"};
+    const struct average_request q = {
+        .id = OPERATOR_AdaptiveAvgPool2d, .run = run_adaptive, .from = self, .to = out, .from_name = "self", .to_name = "out"};
     return plan_average(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(AdaptiveAvgPool2d)
@@ -436,8 +451,13 @@ ACLNN_PHASE_2(AdaptiveAvgPool2d)
 aclnnStatus aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize(const aclTensor *gradOutput, const aclTensor *self, aclTensor *out,
                                                            uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    const struct average_request q = {.id = OPERATOR_AdaptiveAvgPool2dBackward, .run = run_adaptive_backward, .from = gradOutput,
-                                      .to = out, .from_name = "gradOutput", .to_name = "out", .backward = true};
+    const struct average_request q = {.id = OPERATOR_AdaptiveAvgPool2dBackward,
+                                      .run = run_adaptive_backward,
+                                      .from = gradOutput,
+                                      .to = out,
+                                      .from_name = "gradOutput",
+                                      .to_name = "out",
+                                      .backward = true};
     return plan_average(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(AdaptiveAvgPool2dBackward)
