@@ -222,7 +222,7 @@ static void plan_task_ranges(const struct task *task, void (*visit)(void *, cons
 
 static void plan_task_drop(struct task *task) { plan_release(task->immediate.pointer); }
 
-static const struct task_class plan_class = {plan_task_name, plan_task_ranges, plan_task_drop};
+static const struct task_class plan_class = {.name = plan_task_name, .ranges = plan_task_ranges, .drop = plan_task_drop};
 
 static int plan_task_run(struct task *task)
 {
@@ -246,7 +246,7 @@ static void small_task_ranges(const struct task *task, void (*visit)(void *, con
         visit(context, task->out, (const char *)task->out + bytes, true);
 }
 
-const struct task_class plan_small_class = {plan_task_name, small_task_ranges, NULL};
+const struct task_class plan_small_class = {.name = plan_task_name, .ranges = small_task_ranges};
 
 /* --- phase 2 -------------------------------------------------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@ static void ranges_of(const struct task *task, void (*visit)(void *, const char 
     visit(context, task->out, (const char *)task->out + 16, true);
 }
 
-static const struct task_class class = {name_of, ranges_of, NULL};
+static const struct task_class class = {.name = name_of, .ranges = ranges_of};
 
 static int run_fail(struct task *task) { return error_set(ERROR_RT_DEVICE_TASK, "kernel", "index 9 is out of bounds"); }
 

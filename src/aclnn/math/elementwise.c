@@ -182,7 +182,7 @@ static void small_ranges(const struct task *task, void (*visit)(void *, const ch
     visit(context, task->out, (const char *)task->out + task->count * (int64_t)dtype_bytes(small_result_dtype(task)), true);
 }
 
-static const struct task_class small_class = {small_name, small_ranges, NULL};
+static const struct task_class small_class = {.name = small_name, .ranges = small_ranges};
 
 static void small_add(struct strided_loop *loop, const struct task *task, const void *data, bool constant)
 {
