@@ -39,8 +39,8 @@ static void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack
   const c10::OperatorName &operator_name = op.operator_name();
   const std::string name = operator_name.overload_name.empty() ? operator_name.name : operator_name.name + "." + operator_name.overload_name;
   static const bool disabled = environment_flag("TORCH_NPU_FALLBACK_CPU_DISABLE");
-  TORCH_CHECK_NOT_IMPLEMENTED(!disabled, "operator ", name, " is not implemented for NPU, and the fallback to the CPU is switched off. "
-                              "Unset TORCH_NPU_FALLBACK_CPU_DISABLE to let it run on the CPU, or move its inputs there yourself.");
+  TORCH_CHECK(!disabled, "operator ", name, " is not implemented for NPU, and the fallback to the CPU is switched off. "
+              "Unset TORCH_NPU_FALLBACK_CPU_DISABLE to let it run on the CPU, or move its inputs there yourself.");
   if (count_call(name))
     TORCH_WARN("CAUTION: The operator '", name, "' is not currently supported on the NPU backend and will fall back to run on the CPU. "
                "This may have performance implications. (function npu_cpu_fallback)");

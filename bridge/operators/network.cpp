@@ -28,6 +28,9 @@ std::vector<int64_t> convolution_sizes(const at::Tensor &input, const at::Tensor
 at::Tensor convolution(const at::Tensor &input, const at::Tensor &weight, const OptionalTensor &bias, at::IntArrayRef stride,
                        at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding, int64_t groups) {
   const OnDevice guard(device_index_of(input));
+  check_factor_types(input, weight);
+  if (bias && bias->defined())
+    check_factor_types(input, *bias);
   const auto sizes = convolution_sizes(input, weight, stride, padding, dilation, transposed, output_padding, groups);
   const at::Tensor out = empty(sizes, input.scalar_type(), input.suggest_memory_format());
   check(npu_convolution(argument(input), argument(weight), argument(bias), argument(stride), argument(padding), argument(dilation), transposed,

@@ -128,6 +128,15 @@ void check_dot(const at::Tensor &self, const at::Tensor &other) {
               "] to have the same number of elements, but got ", self.numel(), " and ", other.numel(), " elements respectively");
 }
 
+void check_matrix_types(const at::Tensor &self, const at::Tensor &other) {
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected m1 and m2 to have the same dtype, but got: ", self.dtype(), " != ",
+              other.dtype());
+}
+
+void check_factor_types(const at::Tensor &self, const at::Tensor &other) {
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected scalar type ", self.scalar_type(), " but found ", other.scalar_type());
+}
+
 void check_addr(const at::Tensor &self, const at::Tensor &vec1, const at::Tensor &vec2) {
   TORCH_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: Expected 1-D argument vec1 and vec2, but got ", vec1.dim(), "-D and ", vec2.dim(), "-D");
   TORCH_CHECK(self.dim() <= 2, "2D tensor expected, got ", self.dim(), "D tensor for input");

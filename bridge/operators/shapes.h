@@ -53,6 +53,9 @@ inline at::Tensor wanted(bool mask, const std::optional<at::Tensor> &model) { re
 
 /* Checks with torch's texts. */
 void check_dot(const at::Tensor &self, const at::Tensor &other);
+/* Types that torch's meta functions don't compare; torch's own texts, of mm and of batched products and convolutions. */
+void check_matrix_types(const at::Tensor &self, const at::Tensor &other);
+void check_factor_types(const at::Tensor &self, const at::Tensor &other);
 void check_addr(const at::Tensor &self, const at::Tensor &vec1, const at::Tensor &vec2);
 void check_fill(const at::Tensor &value);
 void check_value(const at::Tensor &value);

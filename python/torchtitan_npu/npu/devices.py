@@ -73,6 +73,8 @@ def current_device() -> int:
 def set_device(device: Device) -> None:
     """Makes a device this thread's current one (a negative index changes nothing); RuntimeError, and no change, if there is no such device."""
     index = _get_device_index(device, optional=True)
+    if _bridge.is_in_bad_fork():
+        _bridge.init()  # raises, naming spawn
     if index >= 0:
         _bridge.set_device(checked_index(index))
 

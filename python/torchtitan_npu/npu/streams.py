@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from torchtitan_npu import _bridge
 from torchtitan_npu.npu._utils import Device, _get_device_index, checked_index
 from torchtitan_npu.npu.devices import _exchange_device, current_device
 
@@ -19,6 +20,8 @@ class Stream(torch.Stream):
         """A stream of `device` (None: the current one), or the one that stream_id, device_index and device_type name."""
         if identity:
             return super().__new__(cls, **identity)
+        if _bridge.is_in_bad_fork():
+            _bridge.init()  # raises, naming spawn
         return super().__new__(cls, device=torch.device("npu", checked_index(device)), priority=priority)
 
     def wait_event(self, event: torch.Event) -> None:
