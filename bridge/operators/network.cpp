@@ -27,6 +27,8 @@ std::vector<int64_t> convolution_sizes(const at::Tensor &input, const at::Tensor
 
 at::Tensor convolution(const at::Tensor &input, const at::Tensor &weight, const OptionalTensor &bias, at::IntArrayRef stride,
                        at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding, int64_t groups) {
+  TORCH_CHECK(input.is_floating_point() || input.is_complex(), "\"convolution_overrideable\" not implemented for '",
+              toString(input.scalar_type()), "'");
   const OnDevice guard(device_index_of(input));
   check_factor_types(input, weight);
   if (bias && bias->defined())
