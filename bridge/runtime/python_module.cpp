@@ -264,6 +264,14 @@ PyObject *library_paths(PyObject *, PyObject *) {
   return list;
 }
 
+PyObject *cann_version(PyObject *, PyObject *) {
+  return guarded([] {
+    aclCANNPackageVersion version{};
+    check_status(cann.aclsysGetCANNVersion(ACL_PKG_NAME_CANN, &version), "aclsysGetCANNVersion");
+    return PyUnicode_FromString(version.version);
+  });
+}
+
 /* Name of each CANN function that the adapter uses -> was it found in the loaded libraries? */
 PyObject *functions(PyObject *, PyObject *) {
   PyObject *result = PyDict_New();
@@ -296,6 +304,7 @@ PyMethodDef methods[] = {
     {"stream_priority_range", priority_range, METH_NOARGS, "(least, greatest) priority of streams."},
     {"stream_pointer", stream_pointer, METH_VARARGS, "stream_pointer(stream_id, device) -> address of CANN's stream."},
     {"library_paths", library_paths, METH_NOARGS, "Paths of the loaded CANN libraries."},
+    {"cann_version", cann_version, METH_NOARGS, "Version of CANN's C API that the loaded libraries name."},
     {"functions", functions, METH_NOARGS, "CANN functions that the adapter uses -> found?"},
     {nullptr, nullptr, 0, nullptr},
 };

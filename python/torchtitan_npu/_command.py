@@ -34,7 +34,7 @@ def information() -> list[str]:
     if _register.is_passive():
         return [*lines, "the device npu is served by torch_npu; this package is passive"]
     bridge = _register.bridge()
-    lines.append(f"libraries: {_libraries.reason()}")
+    lines.append(f"libraries: {_libraries.reason()}; they speak CANN {bridge.cann_version()}")
     lines += [f"  {path}" for path in bridge.library_paths()]
     operators = {name.removesuffix("GetWorkspaceSize"): found for name, found in bridge.functions().items() if name.startswith("aclnn")}
     missing = [name for name, found in operators.items() if not found]

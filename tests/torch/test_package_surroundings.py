@@ -172,7 +172,17 @@ def test_entry_points_and_command():
     assert backends["torchtitan_npu"] == "softnpu_autoload:autoload"
     done = subprocess.run([sys.executable, "-m", "torchtitan_npu._command", "info"], capture_output=True, text=True, timeout=120)
     text = "\n".join(expect_output(done))
-    for word in ("softnpu ", "built for torch", "libascendcl.so", "no card is there", "instruction set", "devices: ", "cube cores", "GiB"):
+    for word in (
+        "softnpu ",
+        "built for torch",
+        "libascendcl.so",
+        "no card is there",
+        "they speak CANN ",
+        "instruction set",
+        "devices: ",
+        "cube cores",
+        "GiB",
+    ):
         assert word in text, f"{word!r} is missing in\n{text}"
 
 
