@@ -27,7 +27,8 @@ bool same_layout(const at::Tensor &a, const at::Tensor &b) {
 
 void move_bytes(const at::Tensor &to, const at::Tensor &from, aclrtMemcpyKind kind) {
   const size_t bytes = from.nbytes();
-  check_status(cann.aclrtMemcpyAsync(to.mutable_data_ptr(), bytes, from.const_data_ptr(), bytes, kind, stream()), "aclrtMemcpyAsync");
+  check_status(cann.aclrtMemcpyAsync(to.mutable_data_ptr(), bytes, from.const_data_ptr(), bytes, kind, stream()),
+               "aclrtMemcpyAsync");
 }
 
 void copy_on_device(const at::Tensor &to, const at::Tensor &from) { check(npu_copy(Plain(to), Plain(from), stream())); }
@@ -121,18 +122,21 @@ at::Scalar local_scalar_dense(const at::Tensor &self) {
   const OnDevice guard(device_index_of(self));
   alignas(16) char value[16];
   const size_t bytes = self.element_size();
-  check_status(cann.aclrtMemcpyAsync(value, bytes, self.const_data_ptr(), bytes, ACL_MEMCPY_DEVICE_TO_HOST, stream()), "aclrtMemcpyAsync");
+  check_status(cann.aclrtMemcpyAsync(value, bytes, self.const_data_ptr(), bytes, ACL_MEMCPY_DEVICE_TO_HOST, stream()),
+               "aclrtMemcpyAsync");
   wait();
   at::Scalar result;
-  AT_DISPATCH_V2(self.scalar_type(), "_local_scalar_dense", AT_WRAP([&] { result = at::Scalar(*reinterpret_cast<scalar_t *>(value)); }),
-                 AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), at::kComplexHalf, at::kHalf, at::kBool, at::kBFloat16,
-                 AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES));
+  AT_DISPATCH_V2(self.scalar_type(), "_local_scalar_dense",
+                 AT_WRAP([&] { result = at::Scalar(*reinterpret_cast<scalar_t *>(value)); }), AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX),
+                 at::kComplexHalf, at::kHalf, at::kBool, at::kBFloat16, AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES));
   return result;
 }
 
 bool equal(const at::Tensor &self, const at::Tensor &other) {
-  TORCH_CHECK(self.device() == other.device(), "Cannot compare two tensors on different devices. Got: ", self.device(), " and ", other.device());
-  TORCH_CHECK(self.dtype() == other.dtype(), "Expected all tensors to have the same dtype, but found ", self.dtype(), " and ", other.dtype());
+  TORCH_CHECK(self.device() == other.device(), "Cannot compare two tensors on different devices. Got: ", self.device(), " and ",
+              other.device());
+  TORCH_CHECK(self.dtype() == other.dtype(), "Expected all tensors to have the same dtype, but found ", self.dtype(), " and ",
+              other.dtype());
   if (self.sizes() != other.sizes())
     return false;
   if (self.numel() == 0)

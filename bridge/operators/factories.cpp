@@ -42,8 +42,10 @@ at::Tensor make_empty_strided(at::IntArrayRef size, at::IntArrayRef stride, Type
 /* Number of values in start, start + step, ... before (inclusive: up to) end. */
 int64_t range_size(const at::Scalar &start, const at::Scalar &end, const at::Scalar &step, bool exact, bool inclusive) {
   TORCH_CHECK(step.toDouble() > 0 || step.toDouble() < 0, "step must be nonzero");
-  TORCH_CHECK(std::isfinite(start.toDouble()) && std::isfinite(end.toDouble()), "unsupported range: ", start.toDouble(), " -> ", end.toDouble());
-  TORCH_CHECK((step.toDouble() > 0 && end.toDouble() >= start.toDouble()) || (step.toDouble() < 0 && end.toDouble() <= start.toDouble()),
+  TORCH_CHECK(std::isfinite(start.toDouble()) && std::isfinite(end.toDouble()), "unsupported range: ", start.toDouble(), " -> ",
+              end.toDouble());
+  TORCH_CHECK((step.toDouble() > 0 && end.toDouble() >= start.toDouble()) ||
+                  (step.toDouble() < 0 && end.toDouble() <= start.toDouble()),
               "upper bound and lower bound inconsistent with step sign");
   if (exact && !inclusive) { // integers beyond 2**53
     const int64_t first = start.toLong(), last = end.toLong(), stride = step.toLong(), sign = stride > 0 ? 1 : -1;
@@ -59,8 +61,11 @@ void fit(at::Tensor &out, int64_t size) {
   if (out.numel() == size)
     return;
   if (out.numel() > 0)
-    TORCH_WARN("The number of elements in the out tensor of shape ", out.sizes(), " is ", out.numel(), " which does not match the computed number of "
-               "elements ", size, ". Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape (",
+    TORCH_WARN("The number of elements in the out tensor of shape ", out.sizes(), " is ", out.numel(),
+               " which does not match the computed number of "
+               "elements ",
+               size,
+               ". Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape (",
                size, ",).");
   out.resize_({size});
 }
@@ -114,14 +119,18 @@ at::Tensor &eye_m_out(int64_t n, int64_t m, at::Tensor &out) {
 at::Tensor &eye_out(int64_t n, at::Tensor &out) { return eye_m_out(n, n, out); }
 
 /* No CANN operator makes these; a few integers are made on the host. */
-at::Tensor make_tril_indices(int64_t row, int64_t col, int64_t offset, Type dtype, Layout layout, Device device, std::optional<bool> pin_memory) {
+at::Tensor make_tril_indices(int64_t row, int64_t col, int64_t offset, Type dtype, Layout layout, Device device,
+                             std::optional<bool> pin_memory) {
   check_factory(layout, pin_memory);
-  return at::tril_indices(row, col, offset, at::TensorOptions().dtype(dtype.value_or(at::kLong))).to(at::Device(kDevice, index_of(device)));
+  return at::tril_indices(row, col, offset, at::TensorOptions().dtype(dtype.value_or(at::kLong)))
+      .to(at::Device(kDevice, index_of(device)));
 }
 
-at::Tensor make_triu_indices(int64_t row, int64_t col, int64_t offset, Type dtype, Layout layout, Device device, std::optional<bool> pin_memory) {
+at::Tensor make_triu_indices(int64_t row, int64_t col, int64_t offset, Type dtype, Layout layout, Device device,
+                             std::optional<bool> pin_memory) {
   check_factory(layout, pin_memory);
-  return at::triu_indices(row, col, offset, at::TensorOptions().dtype(dtype.value_or(at::kLong))).to(at::Device(kDevice, index_of(device)));
+  return at::triu_indices(row, col, offset, at::TensorOptions().dtype(dtype.value_or(at::kLong)))
+      .to(at::Device(kDevice, index_of(device)));
 }
 
 void register_factories(torch::Library &m) {

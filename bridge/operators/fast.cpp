@@ -28,11 +28,26 @@ bool fast_scalar_value(const at::Tensor &self, const at::Tensor &other, npu_scal
   const void *const data = other.const_data_ptr();
   value = {};
   switch (other.scalar_type()) {
-  case c10::ScalarType::Double: value.kind = ACL_DOUBLE; value.value.f64 = *static_cast<const double *>(data); return true;
-  case c10::ScalarType::Float: value.kind = ACL_DOUBLE; value.value.f64 = *static_cast<const float *>(data); return true;
-  case c10::ScalarType::Long: value.kind = ACL_INT64; value.value.i64 = *static_cast<const int64_t *>(data); return true;
-  case c10::ScalarType::Int: value.kind = ACL_INT64; value.value.i64 = *static_cast<const int32_t *>(data); return true;
-  case c10::ScalarType::Bool: value.kind = ACL_BOOL; value.value.i64 = *static_cast<const bool *>(data); return true;
+  case c10::ScalarType::Double:
+    value.kind = ACL_DOUBLE;
+    value.value.f64 = *static_cast<const double *>(data);
+    return true;
+  case c10::ScalarType::Float:
+    value.kind = ACL_DOUBLE;
+    value.value.f64 = *static_cast<const float *>(data);
+    return true;
+  case c10::ScalarType::Long:
+    value.kind = ACL_INT64;
+    value.value.i64 = *static_cast<const int64_t *>(data);
+    return true;
+  case c10::ScalarType::Int:
+    value.kind = ACL_INT64;
+    value.value.i64 = *static_cast<const int32_t *>(data);
+    return true;
+  case c10::ScalarType::Bool:
+    value.kind = ACL_BOOL;
+    value.value.i64 = *static_cast<const bool *>(data);
+    return true;
   default: return false;
   }
 }

@@ -51,9 +51,9 @@ inline at::Tensor fast_binary(const at::Tensor &self, const at::Tensor &other, R
   const c10::ScalarType type = rule == Rule::boolean ? c10::ScalarType::Bool : self.scalar_type();
   const bool contiguous = a.is_contiguous() && b.is_contiguous();
   if (C10_LIKELY(a.sizes() == b.sizes()))
-    return contiguous                                                                  ? empty(a.sizes(), type)
-           : a.strides() == b.strides() && a.is_non_overlapping_and_dense()            ? empty_strided(a.sizes(), a.strides(), type)
-                                                                                       : at::Tensor();
+    return contiguous                                                       ? empty(a.sizes(), type)
+           : a.strides() == b.strides() && a.is_non_overlapping_and_dense() ? empty_strided(a.sizes(), a.strides(), type)
+                                                                            : at::Tensor();
   c10::SmallVector<int64_t, 8> sizes;
   if (!contiguous || !broadcast_sizes(a.sizes(), b.sizes(), sizes))
     return {};
@@ -75,13 +75,15 @@ inline bool fast_scalar_inplace(const at::Tensor &self, const at::Tensor &other,
 /* Same for operators whose second operand is a Scalar. */
 bool scalar_keeps_dtype(const at::Tensor &self, const c10::Scalar &scalar);
 inline bool fast_with_scalar(const at::Tensor &self, const c10::Scalar &scalar, Rule rule) {
-  return is_here(*self.unsafeGetTensorImpl()) && rule_allows(rule, self.scalar_type()) && is_dense(self) && scalar_keeps_dtype(self, scalar);
+  return is_here(*self.unsafeGetTensorImpl()) && rule_allows(rule, self.scalar_type()) && is_dense(self) &&
+         scalar_keeps_dtype(self, scalar);
 }
 
 bool overlaps_partly(const at::Tensor &self, const at::Tensor &other);
 inline bool fast_binary_inplace(const at::Tensor &self, const at::Tensor &other, Rule rule) {
   const at::TensorImpl &a = *self.unsafeGetTensorImpl(), &b = *other.unsafeGetTensorImpl();
-  if (!is_here(a) || !is_here(b) || a.dtype() != b.dtype() || rule == Rule::boolean || !rule_allows(rule, self.scalar_type()) || !is_dense(self))
+  if (!is_here(a) || !is_here(b) || a.dtype() != b.dtype() || rule == Rule::boolean || !rule_allows(rule, self.scalar_type()) ||
+      !is_dense(self))
     return false;
   if (C10_UNLIKELY(a.sizes() != b.sizes())) {
     c10::SmallVector<int64_t, 8> sizes;

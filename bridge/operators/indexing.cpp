@@ -32,8 +32,8 @@ std::vector<at::Tensor> plain_indices(const at::Tensor &self, const OptionalTens
         text << (text.tellp() == 0 ? "" : ", ") << index.sizes();
     TORCH_CHECK_INDEX(false, "shape mismatch: indexing tensors could not be broadcast together with shapes ", text.str());
   }
-  TORCH_CHECK_INDEX(static_cast<int64_t>(indices.size()) <= self.dim(), "too many indices for tensor of dimension ", self.dim(), " (got ",
-                    indices.size(), ")");
+  TORCH_CHECK_INDEX(static_cast<int64_t>(indices.size()) <= self.dim(), "too many indices for tensor of dimension ", self.dim(),
+                    " (got ", indices.size(), ")");
   return indices;
 }
 
@@ -90,10 +90,10 @@ at::Tensor &index_out(const at::Tensor &self, const OptionalTensors &given, at::
 }
 
 at::Tensor &index_put(at::Tensor &self, const OptionalTensors &given, const at::Tensor &values, bool accumulate, bool unsafe) {
-  TORCH_CHECK_INDEX(static_cast<int64_t>(given.size()) <= self.dim(), "too many indices for tensor of dimension ", self.dim(), " (got ",
-                    given.size(), ")");
-  TORCH_CHECK(self.scalar_type() == values.scalar_type(), "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
-              " for the destination and ", values.scalar_type(), " for the source.");
+  TORCH_CHECK_INDEX(static_cast<int64_t>(given.size()) <= self.dim(), "too many indices for tensor of dimension ", self.dim(),
+                    " (got ", given.size(), ")");
+  TORCH_CHECK(self.scalar_type() == values.scalar_type(), "Index put requires the source and destination dtypes match, got ",
+              self.scalar_type(), " for the destination and ", values.scalar_type(), " for the source.");
   if (!accumulate) {
     const auto [fits, mask] = at::native::canDispatchToMaskedFill(self, given, values);
     if (fits)
@@ -105,8 +105,8 @@ at::Tensor &index_put(at::Tensor &self, const OptionalTensors &given, const at::
   at::Tensor source = values;
   if (values.device() != self.device() && values.numel() == 1 && values.dim() == 0)
     source = values.to(self.device());
-  TORCH_CHECK(source.device() == self.device(), "expected self and values to be on the same device, but got ", self.device(), " and ",
-              source.device());
+  TORCH_CHECK(source.device() == self.device(), "expected self and values to be on the same device, but got ", self.device(),
+              " and ", source.device());
   TORCH_CHECK(at::is_expandable_to(source.sizes(), sizes), "shape mismatch: value tensor of shape ", source.sizes(),
               " cannot be broadcast to indexing result of shape ", at::IntArrayRef(sizes));
   source = source.expand(sizes);
@@ -160,7 +160,8 @@ at::Tensor &masked_select_out(const at::Tensor &self, const at::Tensor &mask, at
 }
 
 at::Tensor &index_fill_tensor(at::Tensor &self, int64_t dim, const at::Tensor &index, const at::Tensor &value) {
-  TORCH_CHECK(value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+  TORCH_CHECK(value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(),
+              " dimension(s).");
   return self.index_fill_(dim, index, value.item());
 }
 
@@ -174,7 +175,8 @@ Three unique2(const at::Tensor &self, bool sorted, bool return_inverse, bool ret
   if (self.numel() == 0)
     return {values, inverse, counts};
   npu_shape shapes[3]{};
-  check(npu_unique(argument(self), sorted, return_inverse, return_counts, argument(values), argument(inverse), argument(counts), shapes, stream()));
+  check(npu_unique(argument(self), sorted, return_inverse, return_counts, argument(values), argument(inverse), argument(counts),
+                   shapes, stream()));
   return {shrunk(values, shapes[0]), inverse, return_counts ? shrunk(counts, shapes[0]) : counts};
 }
 
@@ -195,8 +197,8 @@ Three unique_consecutive(const at::Tensor &self, bool return_inverse, bool retur
   if (self.numel() == 0)
     return {values, inverse, counts};
   npu_shape shapes[3]{};
-  check(npu_unique_consecutive(argument(moved), return_inverse, return_counts, along ? 0 : flat, argument(values), argument(inverse),
-                               argument(counts), shapes, stream()));
+  check(npu_unique_consecutive(argument(moved), return_inverse, return_counts, along ? 0 : flat, argument(values),
+                               argument(inverse), argument(counts), shapes, stream()));
   const at::Tensor found = shrunk(values, shapes[0]);
   return {along ? found.movedim(0, *dim) : found, inverse, return_counts ? shrunk(counts, shapes[0]) : counts};
 }
@@ -208,7 +210,9 @@ at::Tensor bincount(const at::Tensor &self, const std::optional<at::Tensor> &wei
   const int64_t most = self.numel() ? self.max().item().toLong() : -1;
   TORCH_CHECK(self.numel() == 0 || self.min().item().toLong() >= 0, "bincount only supports 1-d non-negative integral inputs.");
   const bool weighted = weights && weights->defined();
-  const at::Tensor out = empty({std::max(most + 1, minlength)}, !weighted ? at::kLong : weights->scalar_type() == at::kFloat ? at::kFloat : at::kDouble);
+  const at::Tensor out = empty({std::max(most + 1, minlength)}, !weighted                              ? at::kLong
+                                                                : weights->scalar_type() == at::kFloat ? at::kFloat
+                                                                                                       : at::kDouble);
   if (self.numel() == 0)
     return out.zero_();
   check(npu_bincount(argument(self), argument(weights), minlength, argument(out), stream()));
@@ -225,17 +229,18 @@ at::Tensor repeat_interleave(const at::Tensor &repeats, std::optional<int64_t> o
   return out;
 }
 
-at::Tensor search_sorted(const at::Tensor &sequence, const at::Tensor &self, bool out_int32, bool right, std::optional<std::string_view> side,
-                        const std::optional<at::Tensor> &sorter) {
+at::Tensor search_sorted(const at::Tensor &sequence, const at::Tensor &self, bool out_int32, bool right,
+                         std::optional<std::string_view> side, const std::optional<at::Tensor> &sorter) {
   TORCH_CHECK(!side || *side == "left" || *side == "right", "side can only be 'left' or 'right' but got ", side.value_or(""));
   const OnDevice guard(device_index_of(sequence));
   const at::Tensor out = empty(self.sizes(), out_int32 ? at::kInt : at::kLong);
-  check(npu_searchsorted(argument(sequence), argument(self), out_int32, right || (side && *side == "right"), argument(sorter), argument(out), stream()));
+  check(npu_searchsorted(argument(sequence), argument(self), out_int32, right || (side && *side == "right"), argument(sorter),
+                         argument(out), stream()));
   return out;
 }
 
-at::Tensor &searchsorted_out(const at::Tensor &sequence, const at::Tensor &self, bool out_int32, bool right, std::optional<std::string_view> side,
-                             const std::optional<at::Tensor> &sorter, at::Tensor &out) {
+at::Tensor &searchsorted_out(const at::Tensor &sequence, const at::Tensor &self, bool out_int32, bool right,
+                             std::optional<std::string_view> side, const std::optional<at::Tensor> &sorter, at::Tensor &out) {
   write_out(out, search_sorted(sequence, self, out_int32, right, side, sorter));
   return out;
 }

@@ -39,40 +39,46 @@ std::vector<at::Tensor> chosen(at::TensorList list, const std::vector<size_t> &p
   return part;
 }
 
-struct AdamOptions { double lr, beta1, beta2, weight_decay, eps; bool amsgrad, maximize; };
+struct AdamOptions {
+  double lr, beta1, beta2, weight_decay, eps;
+  bool amsgrad, maximize;
+};
 
-void adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs, at::TensorList max_exp_avg_sqs,
-          at::TensorList steps, const AdamOptions &o, const OptionalTensor &grad_scale, const OptionalTensor &found_inf) {
+void adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
+          at::TensorList max_exp_avg_sqs, at::TensorList steps, const AdamOptions &o, const OptionalTensor &grad_scale,
+          const OptionalTensor &found_inf) {
   if (self.empty())
     return;
   const OnDevice guard(device_index_of(self));
   by_dtype(self, [&](const std::vector<size_t> &places) {
     const auto p = chosen(self, places), g = chosen(grads, places), a = chosen(exp_avgs, places), b = chosen(exp_avg_sqs, places),
                m = chosen(max_exp_avg_sqs, places), s = chosen(steps, places);
-    check(npu_fused_adam(argument(at::TensorList(p)), argument(at::TensorList(g)), argument(at::TensorList(a)), argument(at::TensorList(b)),
-                         argument(at::TensorList(m)), argument(at::TensorList(s)), argument(grad_scale), argument(found_inf), o.lr, o.beta1,
-                         o.beta2, o.weight_decay, o.eps, o.amsgrad, o.maximize, stream()));
+    check(npu_fused_adam(argument(at::TensorList(p)), argument(at::TensorList(g)), argument(at::TensorList(a)),
+                         argument(at::TensorList(b)), argument(at::TensorList(m)), argument(at::TensorList(s)),
+                         argument(grad_scale), argument(found_inf), o.lr, o.beta1, o.beta2, o.weight_decay, o.eps, o.amsgrad,
+                         o.maximize, stream()));
   });
 }
 
-void fused_adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs, at::TensorList max_exp_avg_sqs,
-                at::TensorList steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
-                const OptionalTensor &grad_scale, const OptionalTensor &found_inf) {
-  adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, {lr, beta1, beta2, weight_decay, eps, amsgrad, maximize}, grad_scale, found_inf);
+void fused_adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
+                at::TensorList max_exp_avg_sqs, at::TensorList steps, double lr, double beta1, double beta2, double weight_decay,
+                double eps, bool amsgrad, bool maximize, const OptionalTensor &grad_scale, const OptionalTensor &found_inf) {
+  adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, {lr, beta1, beta2, weight_decay, eps, amsgrad, maximize},
+       grad_scale, found_inf);
 }
 
 void fused_adam_tensor(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
                        at::TensorList max_exp_avg_sqs, at::TensorList steps, const at::Tensor &lr, double beta1, double beta2,
                        double weight_decay, double eps, bool amsgrad, bool maximize, const OptionalTensor &grad_scale,
                        const OptionalTensor &found_inf) {
-  fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr.item().toDouble(), beta1, beta2, weight_decay, eps, amsgrad, maximize,
-             grad_scale, found_inf);
+  fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr.item().toDouble(), beta1, beta2, weight_decay, eps,
+             amsgrad, maximize, grad_scale, found_inf);
 }
 
 /* AdamW is Adam without its own weight decay after the parameters were shrunk by lr * weight_decay. */
-void fused_adamw(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs, at::TensorList max_exp_avg_sqs,
-                 at::TensorList steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
-                 const OptionalTensor &grad_scale, const OptionalTensor &found_inf) {
+void fused_adamw(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
+                 at::TensorList max_exp_avg_sqs, at::TensorList steps, double lr, double beta1, double beta2, double weight_decay,
+                 double eps, bool amsgrad, bool maximize, const OptionalTensor &grad_scale, const OptionalTensor &found_inf) {
   if (self.empty())
     return;
   const OnDevice guard(device_index_of(self));
@@ -85,19 +91,20 @@ void fused_adamw(at::TensorList self, at::TensorList grads, at::TensorList exp_a
       check(npu_foreach_mul_scalar(argument(at::TensorList(p)), argument(kept), argument(at::TensorList(p)), stream()));
     });
   }
-  adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, {lr, beta1, beta2, 0, eps, amsgrad, maximize}, grad_scale, found_inf);
+  adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, {lr, beta1, beta2, 0, eps, amsgrad, maximize}, grad_scale,
+       found_inf);
 }
 
 void fused_adamw_tensor(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
                         at::TensorList max_exp_avg_sqs, at::TensorList steps, const at::Tensor &lr, double beta1, double beta2,
                         double weight_decay, double eps, bool amsgrad, bool maximize, const OptionalTensor &grad_scale,
                         const OptionalTensor &found_inf) {
-  fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr.item().toDouble(), beta1, beta2, weight_decay, eps, amsgrad, maximize,
-              grad_scale, found_inf);
+  fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr.item().toDouble(), beta1, beta2, weight_decay, eps,
+              amsgrad, maximize, grad_scale, found_inf);
 }
 
-void fused_sgd(at::TensorList self, at::TensorList grads, at::TensorList momentum_buffers, double weight_decay, double momentum, double lr,
-               double dampening, bool nesterov, bool maximize, bool is_first_step, const OptionalTensor &grad_scale,
+void fused_sgd(at::TensorList self, at::TensorList grads, at::TensorList momentum_buffers, double weight_decay, double momentum,
+               double lr, double dampening, bool nesterov, bool maximize, bool is_first_step, const OptionalTensor &grad_scale,
                const OptionalTensor &found_inf) {
   if (self.empty() || is_set(found_inf))
     return;
@@ -109,11 +116,11 @@ void fused_sgd(at::TensorList self, at::TensorList grads, at::TensorList momentu
   });
 }
 
-void fused_sgd_tensor(at::TensorList self, at::TensorList grads, at::TensorList momentum_buffers, double weight_decay, double momentum,
-                      const at::Tensor &lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
+void fused_sgd_tensor(at::TensorList self, at::TensorList grads, at::TensorList momentum_buffers, double weight_decay,
+                      double momentum, const at::Tensor &lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
                       const OptionalTensor &grad_scale, const OptionalTensor &found_inf) {
-  fused_sgd(self, grads, momentum_buffers, weight_decay, momentum, lr.item().toDouble(), dampening, nesterov, maximize, is_first_step, grad_scale,
-            found_inf);
+  fused_sgd(self, grads, momentum_buffers, weight_decay, momentum, lr.item().toDouble(), dampening, nesterov, maximize,
+            is_first_step, grad_scale, found_inf);
 }
 
 void check_and_unscale(at::TensorList self, at::Tensor &found_inf, const at::Tensor &inv_scale) {
@@ -132,15 +139,16 @@ void check_and_unscale(at::TensorList self, at::Tensor &found_inf, const at::Ten
   });
 }
 
-at::Tensor &update_scale(at::Tensor &self, at::Tensor &growth_tracker, const at::Tensor &found_inf, double growth_factor, double backoff_factor,
-                         int64_t growth_interval) {
-  TORCH_CHECK(growth_tracker.numel() == 1 && growth_tracker.scalar_type() == at::kInt, "growth_tracker must be a 1-element int tensor.");
+at::Tensor &update_scale(at::Tensor &self, at::Tensor &growth_tracker, const at::Tensor &found_inf, double growth_factor,
+                         double backoff_factor, int64_t growth_interval) {
+  TORCH_CHECK(growth_tracker.numel() == 1 && growth_tracker.scalar_type() == at::kInt,
+              "growth_tracker must be a 1-element int tensor.");
   TORCH_CHECK(self.numel() == 1 && self.scalar_type() == at::kFloat, "current_scale must be a 1-element float tensor.");
   TORCH_CHECK(found_inf.numel() == 1 && found_inf.scalar_type() == at::kFloat, "found_inf must be a 1-element float tensor.");
   const OnDevice guard(device_index_of(self));
   const at::Tensor scale = like(self), tracker = like(growth_tracker);
-  check(npu_amp_update_scale(argument(self), argument(growth_tracker), argument(found_inf), growth_factor, backoff_factor, growth_interval,
-                             argument(scale), argument(tracker), stream()));
+  check(npu_amp_update_scale(argument(self), argument(growth_tracker), argument(found_inf), growth_factor, backoff_factor,
+                             growth_interval, argument(scale), argument(tracker), stream()));
   check(npu_copy(argument(self), argument(scale), stream()));
   check(npu_copy(argument(growth_tracker), argument(tracker), stream()));
   return self;

@@ -56,10 +56,13 @@ bool blocking_launches() noexcept {
 void wait_if_blocking() { synchronize_stream(current_stream(current_device())); }
 
 void Operand::move_here(const at::Tensor &tensor) {
-  TORCH_CHECK(tensor.is_cpu() || tensor.device().type() == kDevice, "Expected all tensors to be on the same device, but found at least two "
-              "devices, npu:", int(current_device()), " and ", tensor.device(), "!");
-  TORCH_CHECK(tensor.is_cpu() && tensor.dim() == 0, "Expected all tensors to be on the same device, but found at least two devices, npu:",
+  TORCH_CHECK(tensor.is_cpu() || tensor.device().type() == kDevice,
+              "Expected all tensors to be on the same device, but found at least two "
+              "devices, npu:",
               int(current_device()), " and ", tensor.device(), "!");
+  TORCH_CHECK(tensor.is_cpu() && tensor.dim() == 0,
+              "Expected all tensors to be on the same device, but found at least two devices, npu:", int(current_device()), " and ",
+              tensor.device(), "!");
   copy_ = empty({}, tensor.scalar_type());
   check(npu_fill_scalar(Plain(copy_), ScalarOperand(tensor.item()), stream()));
   describe(*copy_.unsafeGetTensorImpl(), plain_);
@@ -89,8 +92,10 @@ npu_scalar plain_scalar(const c10::Scalar &scalar) {
 }
 
 void ListOperand::add(const at::Tensor &tensor) {
-  TORCH_CHECK(on_npu(tensor) && tensor.device().index() == current_device(), "Expected all tensors to be on the same device, but found at "
-              "least two devices, npu:", int(current_device()), " and ", tensor.device(), "!");
+  TORCH_CHECK(on_npu(tensor) && tensor.device().index() == current_device(),
+              "Expected all tensors to be on the same device, but found at "
+              "least two devices, npu:",
+              int(current_device()), " and ", tensor.device(), "!");
   describe(*tensor.unsafeGetTensorImpl(), plain_.emplace_back());
 }
 

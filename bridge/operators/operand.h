@@ -31,9 +31,7 @@ inline void check(int code) {
     wait_if_blocking();
 }
 
-inline bool on_npu(const at::Tensor &tensor) {
-  return tensor.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::PrivateUse1);
-}
+inline bool on_npu(const at::Tensor &tensor) { return tensor.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::PrivateUse1); }
 
 inline aclrtStream stream() { return current_stream_handle(current_device()); }
 
@@ -148,7 +146,10 @@ inline double argument(std::optional<double> number) { return number.value_or(0.
 inline bool argument(std::optional<bool> flag) { return flag.value_or(false); }
 inline int32_t argument(c10::ScalarType type) { return acl_dtype(type); }
 inline int32_t argument(std::optional<c10::ScalarType> type) { return type ? acl_dtype(*type) : -1; }
-struct Integers { c10::SmallVector<int64_t, 8> values; operator npu_ints() const { return {values.data(), static_cast<int64_t>(values.size())}; } };
+struct Integers {
+  c10::SmallVector<int64_t, 8> values;
+  operator npu_ints() const { return {values.data(), static_cast<int64_t>(values.size())}; }
+};
 inline Integers argument(Integers values) { return values; }
 inline Integers one(int64_t value) { return {{value}}; }
 

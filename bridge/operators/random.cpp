@@ -89,8 +89,10 @@ at::Tensor &bernoulli_out(const at::Tensor &self, Gen generator, at::Tensor &out
 }
 
 at::Tensor &exponential_(at::Tensor &self, double lambd, Gen generator) {
-  TORCH_CHECK(at::isFloatingType(self.scalar_type()), "Exponential distribution is a continuous probability distribution. dtype must be a floating "
-              "point but you specified ", self.dtype());
+  TORCH_CHECK(at::isFloatingType(self.scalar_type()),
+              "Exponential distribution is a continuous probability distribution. dtype must be a floating "
+              "point but you specified ",
+              self.dtype());
   TORCH_CHECK(lambd > 0.0, "exponential_ expects lambda > 0.0, but found lambda=", lambd);
   const OnDevice guard(device_index_of(self));
   const auto [seed, offset] = random_state(generator, self.numel());
@@ -131,7 +133,8 @@ at::Tensor &randperm_out(int64_t n, Gen generator, at::Tensor &out) {
 
 at::Tensor draw(const at::Tensor &self, int64_t samples, bool replacement, Gen generator) {
   TORCH_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
-  TORCH_CHECK(at::isFloatingType(self.scalar_type()), "multinomial only supports floating-point dtypes for input, got: ", self.scalar_type());
+  TORCH_CHECK(at::isFloatingType(self.scalar_type()),
+              "multinomial only supports floating-point dtypes for input, got: ", self.scalar_type());
   TORCH_CHECK(samples > 0, "cannot sample n_sample <= 0 samples");
   TORCH_CHECK(replacement || samples <= self.size(-1), "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
   const OnDevice guard(device_index_of(self));

@@ -62,7 +62,8 @@ void cummin_helper(const at::Tensor &self, at::Tensor &values, at::Tensor &indic
 at::Tensor count_nonzero(const at::Tensor &self, at::IntArrayRef dim) { return self.ne(0).sum(dim); }
 
 std::tuple<at::Tensor, at::Tensor> aminmax(const at::Tensor &self, std::optional<int64_t> dim, bool keepdim) {
-  TORCH_CHECK(dim || self.numel() > 0, "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
+  TORCH_CHECK(dim || self.numel() > 0,
+              "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
   if (dim)
     return {self.amin({*dim}, keepdim), self.amax({*dim}, keepdim)};
   return {self.amin(at::IntArrayRef{}, keepdim), self.amax(at::IntArrayRef{}, keepdim)};

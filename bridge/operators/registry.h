@@ -2,7 +2,9 @@
  * CANN lacks isn't registered and so runs through the counted CPU fallback. */
 #pragma once
 
-namespace torch { class Library; }
+namespace torch {
+class Library;
+}
 
 namespace npu {
 

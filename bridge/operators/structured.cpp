@@ -16,14 +16,15 @@ static at::Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides, co
 static void check_inplace(const at::Tensor &self, at::IntArrayRef sizes, const at::TensorOptions &options) {
   TORCH_CHECK(options.dtype() == self.dtype(), "Bad in-place call: input tensor dtype ", self.dtype(), " and output tensor dtype ",
               options.dtype(), " should match");
-  TORCH_CHECK(options.device() == self.device(), "Bad in-place call: input tensor device ", self.device(), " and output tensor device ",
-              options.device(), " should match");
+  TORCH_CHECK(options.device() == self.device(), "Bad in-place call: input tensor device ", self.device(),
+              " and output tensor device ", options.device(), " should match");
   TORCH_CHECK(sizes == self.sizes(), "Bad in-place call: input tensor size ", self.sizes(), " and output tensor size ", sizes,
               " should match");
 }
 
 static void resize_out(const at::Tensor &out, at::IntArrayRef sizes, at::IntArrayRef strides, const at::TensorOptions &options) {
-  TORCH_CHECK(options.dtype() == out.dtype(), "Expected out tensor to have dtype ", options.dtype(), ", but got ", out.dtype(), " instead");
+  TORCH_CHECK(options.dtype() == out.dtype(), "Expected out tensor to have dtype ", options.dtype(), ", but got ", out.dtype(),
+              " instead");
   TORCH_CHECK(options.device() == out.device(), "Expected out tensor to have device ", options.device(), ", but got ", out.device(),
               " instead");
   if (!at::native::resize_output(out, sizes))
@@ -34,7 +35,8 @@ static void resize_out(const at::Tensor &out, at::IntArrayRef sizes, at::IntArra
     out.unsafeGetTensorImpl()->empty_tensor_restride(*options.memory_format_opt());
 }
 
-void prepare_output(Form form, at::Tensor &output, at::IntArrayRef sizes, at::IntArrayRef strides, const at::TensorOptions &options) {
+void prepare_output(Form form, at::Tensor &output, at::IntArrayRef sizes, at::IntArrayRef strides,
+                    const at::TensorOptions &options) {
   switch (form) {
   case Form::functional: output = make_output(sizes, strides, options); break;
   case Form::inplace: check_inplace(output, sizes, options); break;

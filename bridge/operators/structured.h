@@ -13,7 +13,8 @@ namespace npu {
 enum class Form { functional, inplace, out };
 
 /* Makes (functional), checks (in-place) or resizes (out) the tensor that the meta function asks for. */
-void prepare_output(Form form, at::Tensor &output, at::IntArrayRef sizes, at::IntArrayRef strides, const at::TensorOptions &options);
+void prepare_output(Form form, at::Tensor &output, at::IntArrayRef sizes, at::IntArrayRef strides,
+                    const at::TensorOptions &options);
 
 template <typename Meta, int count> struct Structured final : Meta {
   explicit Structured(Form form_) : form(form_) {}

@@ -45,8 +45,10 @@ static void start() {
 void ensure_initialized() {
   if (C10_LIKELY(started.load(std::memory_order_acquire) && !forked_after_start.load(std::memory_order_relaxed)))
     return;
-  TORCH_CHECK(!forked_after_start, "Cannot re-initialize NPU in forked subprocess. To use NPU with multiprocessing, you must use the "
-                                   "'spawn' start method", error_line("ERR00003 PTA invalid value"));
+  TORCH_CHECK(!forked_after_start,
+              "Cannot re-initialize NPU in forked subprocess. To use NPU with multiprocessing, you must use the "
+              "'spawn' start method",
+              error_line("ERR00003 PTA invalid value"));
   TORCH_CHECK(cann.aclInit, "The NPU libraries aren't loaded: ", cann_load_error());
   start();
 }

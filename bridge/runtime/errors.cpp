@@ -19,8 +19,8 @@ std::string error_line(const char *code_and_kind) {
   localtime_r(&now, &local);
   std::strftime(when, sizeof when, "%Y-%m-%d-%H:%M:%S", &local);
   const std::string rank = environment_text("RANK");
-  return std::string("\n[ERROR] ") + when + " (PID:" + std::to_string(getpid()) + ", Device:" +
-         std::to_string(current_device()) + ", RankID:" + (rank.empty() ? "-1" : rank) + ") " + code_and_kind;
+  return std::string("\n[ERROR] ") + when + " (PID:" + std::to_string(getpid()) + ", Device:" + std::to_string(current_device()) +
+         ", RankID:" + (rank.empty() ? "-1" : rank) + ") " + code_and_kind;
 }
 
 void throw_status(int code, const char *call) {
@@ -28,8 +28,10 @@ void throw_status(int code, const char *call) {
   const std::string detail = text ? text : "no further detail";
   const bool is_operator = std::string(call).rfind("aclnn", 0) == 0;
   if (detail.find("'spawn' start method") != std::string::npos)
-    TORCH_CHECK(false, "Cannot re-initialize NPU in forked subprocess. To use NPU with multiprocessing, you must use the 'spawn' "
-                       "start method", error_line("ERR00003 PTA invalid value"));
+    TORCH_CHECK(false,
+                "Cannot re-initialize NPU in forked subprocess. To use NPU with multiprocessing, you must use the 'spawn' "
+                "start method",
+                error_line("ERR00003 PTA invalid value"));
   if (is_operator)
     TORCH_CHECK(false, "call ", call, " failed, error code is ", code, ", detail: ", detail,
                 error_line("ERR01100 OPS call acl api failed"));

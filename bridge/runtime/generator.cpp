@@ -66,7 +66,7 @@ struct PhiloxGenerator final : c10::GeneratorImpl {
     return copy;
   }
 
- private:
+private:
   uint64_t seed_ = kDefaultSeed;
   uint64_t offset_ = 0;
 };
@@ -82,9 +82,7 @@ const at::Generator &default_generator(c10::DeviceIndex device) {
   return generators[index];
 }
 
-at::Generator new_generator(c10::DeviceIndex device) {
-  return at::make_generator<PhiloxGenerator>(resolve_index(device));
-}
+at::Generator new_generator(c10::DeviceIndex device) { return at::make_generator<PhiloxGenerator>(resolve_index(device)); }
 
 std::pair<uint64_t, uint64_t> philox_state(const std::optional<at::Generator> &generator, uint64_t increment) {
   at::Generator chosen = generator.has_value() && generator->defined() ? *generator : default_generator(current_device());

@@ -35,8 +35,9 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     c10::DataPtr grown = allocate(bytes, device);
     const size_t kept = std::min(bytes, impl->nbytes());
     if (kept > 0)
-      check_status(cann.aclrtMemcpyAsync(grown.get(), bytes, impl->data(), kept, ACL_MEMCPY_DEVICE_TO_DEVICE,
-                                         current_stream_handle(device)), "aclrtMemcpyAsync");
+      check_status(
+          cann.aclrtMemcpyAsync(grown.get(), bytes, impl->data(), kept, ACL_MEMCPY_DEVICE_TO_DEVICE, current_stream_handle(device)),
+          "aclrtMemcpyAsync");
     impl->set_data_ptr_noswap(std::move(grown));
     impl->set_nbytes(bytes);
   }

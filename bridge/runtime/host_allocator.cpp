@@ -28,7 +28,7 @@ size_t round_up_size(size_t bytes) {
 }
 
 class PinnedAllocator final : public at::HostAllocator {
- public:
+public:
   c10::DataPtr allocate(size_t bytes) override {
     if (bytes == 0)
       return {nullptr, nullptr, &release, c10::Device(c10::DeviceType::CPU)};
@@ -79,7 +79,7 @@ class PinnedAllocator final : public at::HostAllocator {
     return true;
   }
 
- private:
+private:
   static void release(void *context);
 
   bool idle(HostBlock *block) {

@@ -12,8 +12,7 @@
 namespace npu {
 namespace {
 
-template <class Function>
-PyObject *guarded(Function function) noexcept {
+template <class Function> PyObject *guarded(Function function) noexcept {
   try {
     return function();
   } catch (const c10::OutOfMemoryError &error) {
@@ -83,15 +82,10 @@ PyObject *synchronize(PyObject *, PyObject *arguments) {
     return nullptr;
   return guarded([&] {
     std::exception_ptr failure;
-    Py_BEGIN_ALLOW_THREADS
-    try {
-      synchronize_device(device);
-    } catch (...) {
+    Py_BEGIN_ALLOW_THREADS try { synchronize_device(device); } catch (...) {
       failure = std::current_exception();
     }
-    Py_END_ALLOW_THREADS
-    if (failure)
-      std::rethrow_exception(failure);
+    Py_END_ALLOW_THREADS if (failure) std::rethrow_exception(failure);
     return none();
   });
 }
@@ -211,9 +205,9 @@ PyObject *properties(PyObject *, PyObject *arguments) {
     const char *name = cann.aclrtGetSocName();
     const auto total = device_allocator()->getMemoryInfo(device).second;
     return Py_BuildValue("{s:s,s:n,s:L,s:L,s:L}", "name", name ? name : "unknown", "total_memory", static_cast<Py_ssize_t>(total),
-                         "cube_core_num", static_cast<long long>(attribute(device, ACL_DEV_ATTR_CUBE_CORE_NUM)),
-                         "vector_core_num", static_cast<long long>(attribute(device, ACL_DEV_ATTR_VECTOR_CORE_NUM)),
-                         "L2_cache_size", static_cast<long long>(attribute(device, ACL_DEV_ATTR_L2_CACHE_SIZE)));
+                         "cube_core_num", static_cast<long long>(attribute(device, ACL_DEV_ATTR_CUBE_CORE_NUM)), "vector_core_num",
+                         static_cast<long long>(attribute(device, ACL_DEV_ATTR_VECTOR_CORE_NUM)), "L2_cache_size",
+                         static_cast<long long>(attribute(device, ACL_DEV_ATTR_L2_CACHE_SIZE)));
   });
 }
 
@@ -298,7 +292,8 @@ PyMethodDef methods[] = {
     {"set_memory_fraction", set_fraction, METH_VARARGS, "set_memory_fraction(fraction, device=-1)."},
     {"get_memory_fraction", get_fraction, METH_VARARGS, "get_memory_fraction(device=-1)."},
     {"properties", properties, METH_VARARGS, "properties(device=-1) -> dict(name, total_memory, cube_core_num, ...)."},
-    {"default_generator", get_default_generator, METH_VARARGS, "default_generator(device=-1) -> torch.Generator; doesn't start the runtime."},
+    {"default_generator", get_default_generator, METH_VARARGS,
+     "default_generator(device=-1) -> torch.Generator; doesn't start the runtime."},
     {"fallback_counts", get_fallback_counts, METH_NOARGS, "Operators that ran on the CPU instead -> how often."},
     {"reset_fallback_counts", do_reset_fallback_counts, METH_NOARGS, "Forgets the counts."},
     {"stream_priority_range", priority_range, METH_NOARGS, "(least, greatest) priority of streams."},
@@ -309,8 +304,15 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef module = {PyModuleDef_HEAD_INIT, "torchtitan_npu._bridge", "The C++ half of torchtitan_npu.", -1, methods, nullptr, nullptr,
-                      nullptr, nullptr};
+PyModuleDef module = {PyModuleDef_HEAD_INIT,
+                      "torchtitan_npu._bridge",
+                      "The C++ half of torchtitan_npu.",
+                      -1,
+                      methods,
+                      nullptr,
+                      nullptr,
+                      nullptr,
+                      nullptr};
 
 } // namespace
 } // namespace npu

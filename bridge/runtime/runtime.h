@@ -22,17 +22,17 @@ constexpr c10::DeviceType kDevice = c10::DeviceType::PrivateUse1;
 constexpr int kMaxDevices = 64;
 
 /* --- device.cpp --- */
-void ensure_initialized();             // throws: no library, bad fork
+void ensure_initialized(); // throws: no library, bad fork
 bool is_initialized() noexcept;
-bool in_bad_fork() noexcept;           // a child forked after the parent had started the runtime: nothing of ours may be freed or locked
+bool in_bad_fork() noexcept; // a child forked after the parent had started the runtime: nothing of ours may be freed or locked
 c10::DeviceIndex device_count() noexcept;
 c10::DeviceIndex current_device() noexcept;
-void set_device(c10::DeviceIndex index);                // throws on a bad index, leaving the state alone
+void set_device(c10::DeviceIndex index); // throws on a bad index, leaving the state alone
 c10::DeviceIndex exchange_device(c10::DeviceIndex index);
 void use_device(c10::DeviceIndex index);                // tells CANN, for calls that depend on its current device
 c10::DeviceIndex resolve_index(c10::DeviceIndex index); // -1 -> the current one
 void synchronize_device(c10::DeviceIndex index);
-bool launch_blocking() noexcept;                        // ASCEND_LAUNCH_BLOCKING=1
+bool launch_blocking() noexcept; // ASCEND_LAUNCH_BLOCKING=1
 
 /* --- errors.cpp --- */
 /* Throws for a CANN code != 0: torch_npu's words, CANN's own text, and the ERR line. `call` names what was called. */
@@ -52,7 +52,7 @@ c10::Stream default_stream(c10::DeviceIndex device) noexcept;
 c10::Stream new_stream(c10::DeviceIndex device, int priority);
 c10::Stream exchange_stream(c10::Stream stream) noexcept;
 void synchronize_stream(const c10::Stream &stream);
-std::pair<int, int> stream_priority_range();            // least, greatest
+std::pair<int, int> stream_priority_range(); // least, greatest
 
 /* --- caching_allocator.cpp --- */
 struct Block; // memory handed out; context of a DataPtr

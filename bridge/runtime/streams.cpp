@@ -43,8 +43,8 @@ aclrtStream create(c10::DeviceIndex device, c10::StreamId id) {
 }
 
 aclrtStream handle_of(c10::DeviceIndex device, c10::StreamId id) {
-  TORCH_CHECK(device >= 0 && device < kMaxDevices && id >= 0 && id < 1 + kPools * kPoolStreams, "no stream ", id, " on npu:",
-              static_cast<int>(device));
+  TORCH_CHECK(device >= 0 && device < kMaxDevices && id >= 0 && id < 1 + kPools * kPoolStreams, "no stream ", id,
+              " on npu:", static_cast<int>(device));
   aclrtStream handle = streams[device].handles[id].load(std::memory_order_acquire);
   return C10_LIKELY(handle != nullptr) ? handle : create(device, id);
 }

@@ -17,7 +17,11 @@ enum { FREE_PLANS = 32 }; /* a thread keeps at most this many */
 
 static void free_own_plans(void);
 
-static _Thread_local struct { struct plan *first; int count; struct thread_cleanup cleanup; } own;
+static _Thread_local struct {
+    struct plan *first;
+    int count;
+    struct thread_cleanup cleanup;
+} own;
 static _Atomic(struct plan *) returned;
 
 static const char *const names[OPERATOR_COUNT] = {
@@ -26,10 +30,7 @@ static const char *const names[OPERATOR_COUNT] = {
 #undef OPERATOR
 };
 
-const char *operator_name(enum operator_id id)
-{
-    return id > OPERATOR_NONE && id < OPERATOR_COUNT ? names[id] : "(no operator)";
-}
+const char *operator_name(enum operator_id id) { return id > OPERATOR_NONE && id < OPERATOR_COUNT ? names[id] : "(no operator)"; }
 
 static void free_own_plans(void)
 {
@@ -98,8 +99,8 @@ void plan_release(struct plan *plan)
     while (!atomic_compare_exchange_weak_explicit(&returned, &first, plan, memory_order_release, memory_order_relaxed));
 }
 
-int plan_begin(enum operator_id id, plan_run_fn run, const uint64_t *workspace_size,
-               struct aclOpExecutor *const *executor, struct plan **plan)
+int plan_begin(enum operator_id id, plan_run_fn run, const uint64_t *workspace_size, struct aclOpExecutor *const *executor,
+               struct plan **plan)
 {
     *plan = NULL;
     REQUIRE(workspace_size && executor, ACLNN_ERROR_NULLPTR, "%s: workspaceSize or executor is null", operator_name(id));
@@ -126,8 +127,8 @@ static int plan_add(struct plan *plan, const struct aclTensor *tensor, enum oper
 {
     const char *const name = operator_name((enum operator_id)plan->operator_id);
     REQUIRE(tensor, ACLNN_ERROR_NULLPTR, "%s: %s is null", name, parameter);
-    REQUIRE(tensor->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM, "%s: %s has data type %d, which no operator here supports",
-            name, parameter, tensor->acl_dtype);
+    REQUIRE(tensor->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM, "%s: %s has data type %d, which no operator here supports", name,
+            parameter, tensor->acl_dtype);
     REQUIRE(tensor->view.data || tensor->view.count == 0, ACLNN_ERROR_NULLPTR, "%s: %s has elements but no memory", name,
             parameter);
     REQUIRE(plan->operand_count < PLAN_OPERANDS, ACLNN_ERROR_INNER, "%s: more than %d operands", name, PLAN_OPERANDS);
@@ -198,8 +199,8 @@ void plan_abandon(struct plan *plan)
 
 static const char *plan_task_name(const struct task *task) { return operator_name((enum operator_id)task->operator_id); }
 
-static void visit_view(const struct view *v, enum operand_role role,
-                       void (*visit)(void *, const char *, const char *, bool), void *context)
+static void visit_view(const struct view *v, enum operand_role role, void (*visit)(void *, const char *, const char *, bool),
+                       void *context)
 {
     const char *first, *last;
     if (!v->data || v->count == 0)
@@ -255,8 +256,10 @@ static __attribute__((noinline, cold)) int refuse_executor(enum operator_id id, 
 {
     const char *const name = operator_name(id);
     REQUIRE(p, ACLNN_ERROR_NULLPTR, "%s: executor is null", name);
-    REQUIRE(p->state == PLAN_READY, ACLNN_ERROR_EXECUTOR, "%s: the executor was used before; an executor serves one launch "
-            "unless aclSetAclOpExecutorRepeatable was called", name);
+    REQUIRE(p->state == PLAN_READY, ACLNN_ERROR_EXECUTOR,
+            "%s: the executor was used before; an executor serves one launch "
+            "unless aclSetAclOpExecutorRepeatable was called",
+            name);
     REQUIRE(p->operator_id == id, ACLNN_ERROR_EXECUTOR, "%s: the executor was made by %sGetWorkspaceSize", name,
             operator_name((enum operator_id)p->operator_id));
     REQUIRE(workspace || p->workspace_bytes == 0, ACLNN_ERROR_NULLPTR, "%s: workspace is null, %llu bytes are needed", name,
@@ -269,7 +272,8 @@ int plan_launch(enum operator_id id, void *workspace, uint64_t workspace_size, s
 {
     struct plan *const p = (struct plan *)executor;
     if (__builtin_expect(!p || p->state != PLAN_READY || p->operator_id != id || workspace_size < p->workspace_bytes ||
-                         (!workspace && p->workspace_bytes), 0))
+                             (!workspace && p->workspace_bytes),
+                         0))
         return refuse_executor(id, p, workspace, workspace_size);
     struct stream *target;
     TRY(stream_resolve(stream, &target));
@@ -283,8 +287,8 @@ int plan_launch(enum operator_id id, void *workspace, uint64_t workspace_size, s
     }
     if (!p->repeatable)
         p->state = PLAN_LAUNCHED;
-    struct task task = {.run = plan_task_run, .class = &plan_class, .operator_id = (uint16_t)id,
-                        .immediate.pointer = p, .flags = p->task.flags};
+    struct task task = {
+        .run = plan_task_run, .class = &plan_class, .operator_id = (uint16_t)id, .immediate.pointer = p, .flags = p->task.flags};
     return stream_launch(target, &task);
 }
 

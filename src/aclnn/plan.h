@@ -20,24 +20,24 @@ enum { PLAN_OPERANDS = 16, PLAN_IMMEDIATE_BYTES = 384 };
 enum operand_role { ROLE_INPUT = 1, ROLE_OUTPUT = 2, ROLE_BOTH = 3 };
 
 struct plan;
-struct aclOpExecutor; /* the public name of a plan */
+struct aclOpExecutor;                          /* the public name of a plan */
 typedef int (*plan_run_fn)(struct plan *plan); /* 0, or a code after error_set */
 
 struct plan {
-    struct task task;        /* a small plan: everything that runs (set all fields but operator_id); a large one: flags only */
-    plan_run_fn run;         /* for a large plan */
+    struct task task; /* a small plan: everything that runs (set all fields but operator_id); a large one: flags only */
+    plan_run_fn run;  /* for a large plan */
     uint16_t operator_id;
     uint8_t small;
-    uint8_t state;           /* enum plan_state */
+    uint8_t state; /* enum plan_state */
     uint8_t repeatable;
     uint8_t operand_count;
     uint8_t roles[PLAN_OPERANDS];
-    void *workspace;         /* given in phase 2; workspace_bytes long */
+    void *workspace; /* given in phase 2; workspace_bytes long */
     uint64_t workspace_bytes;
-    void *extra;             /* owned heap block: operand lists of foreach operators and the like */
+    void *extra;              /* owned heap block: operand lists of foreach operators and the like */
     struct view *extra_views; /* in extra: further operands, counted below; all treated as ROLE_BOTH */
     int64_t extra_view_count;
-    struct plan *next;       /* free list */
+    struct plan *next; /* free list */
     union {
         int64_t i[PLAN_IMMEDIATE_BYTES / 8];
         double f[PLAN_IMMEDIATE_BYTES / 8];
@@ -52,8 +52,8 @@ struct plan {
                       0 * sizeof(char[sizeof(type) <= PLAN_IMMEDIATE_BYTES ? 1 : -1])))
 
 /* Starts a plan; checks that the two out parameters aren't NULL. *plan is NULL on failure. */
-int plan_begin(enum operator_id id, plan_run_fn run, const uint64_t *workspace_size,
-               struct aclOpExecutor *const *executor, struct plan **plan);
+int plan_begin(enum operator_id id, plan_run_fn run, const uint64_t *workspace_size, struct aclOpExecutor *const *executor,
+               struct plan **plan);
 /* Adds an operand and returns its view in *view (may be NULL). NULL tensor -> ACLNN_ERROR_NULLPTR naming the parameter;
  * a dtype outside dtype.def -> ACLNN_ERROR_PARAM. Operands keep their order of adding. */
 int plan_input(struct plan *plan, const struct aclTensor *tensor, const char *parameter, struct view **view);
@@ -69,8 +69,7 @@ int plan_finish(struct plan *plan, uint64_t workspace, uint64_t *workspace_size,
 void plan_abandon(struct plan *plan);
 
 /* Every phase 2. Refuses a NULL executor, one of another operator, a used one, and a workspace that is too small. */
-int plan_launch(enum operator_id id, void *workspace, uint64_t workspace_size, struct aclOpExecutor *executor,
-                void *stream);
+int plan_launch(enum operator_id id, void *workspace, uint64_t workspace_size, struct aclOpExecutor *executor, void *stream);
 /* Gives a large plan back after it ran (called by the launch machinery only). */
 void plan_release(struct plan *plan);
 

@@ -9,8 +9,12 @@
 #include <stdint.h>
 
 /* Complex numbers as plain pairs: C's _Complex multiplication checks for Inf on every product and doesn't vectorise. */
-typedef struct { float re, im; } complex32_pair;
-typedef struct { double re, im; } complex64_pair;
+typedef struct {
+    float re, im;
+} complex32_pair;
+typedef struct {
+    double re, im;
+} complex64_pair;
 
 enum dtype {
 #define DTYPE(tag, UPPER, code, type, bytes, kind, compute) DTYPE_##UPPER,
@@ -24,11 +28,11 @@ enum dtype {
 enum dtype_kind { KIND_BOOL, KIND_INTEGER, KIND_FLOAT, KIND_COMPLEX };
 
 struct dtype_info {
-    const char *name;       /* "f32" */
-    int32_t acl;            /* aclDataType code */
-    uint8_t bytes;          /* per element */
-    uint8_t kind;           /* enum dtype_kind */
-    uint8_t compute;        /* enum dtype in which arithmetic runs */
+    const char *name; /* "f32" */
+    int32_t acl;      /* aclDataType code */
+    uint8_t bytes;    /* per element */
+    uint8_t kind;     /* enum dtype_kind */
+    uint8_t compute;  /* enum dtype in which arithmetic runs */
 };
 
 extern const struct dtype_info dtype_infos[DTYPE_COUNT + 1];

@@ -24,7 +24,7 @@ enum {
     ERROR_RT_MEMORY_ALLOCATION = 207001,
     ERROR_RT_STREAM_SYNC_TIMEOUT = 507046,
     ERROR_RT_EVENT_SYNC_TIMEOUT = 507047,
-    ERROR_RT_DEVICE_TASK = 507015,      /* a kernel failed while it ran ("core exception") */
+    ERROR_RT_DEVICE_TASK = 507015, /* a kernel failed while it ran ("core exception") */
     ERROR_INTERNAL = 500000,
     ACLNN_ERROR_NULLPTR = 161001,
     ACLNN_ERROR_PARAM = 161002,

@@ -7,7 +7,9 @@
 
 #include <stdint.h>
 
-struct philox_block { uint32_t word[4]; };
+struct philox_block {
+    uint32_t word[4];
+};
 
 static inline struct philox_block philox(uint64_t seed, uint64_t subsequence, uint64_t counter)
 {

@@ -136,9 +136,8 @@ const struct cast_kernels KERNEL_TABLE(cast_kernels) = {
                         ENTRIES_TO_COMPLEX(f64, F64) ENTRIES_TO_COMPLEX(f32, F32) ENTRIES_TO_COMPLEX(i64, I64)
                             ENTRIES_TO_COMPLEX(i32, I32) ENTRIES_TO_COMPLEX(i16, I16) ENTRIES_TO_COMPLEX(i8, I8)
                                 ENTRIES_TO_COMPLEX(u8, U8) ENTRIES_TO_COMPLEX(b8, B8) ENTRY_REAL(c64, C64, c128, C128)
-                                    ENTRY_REAL(c128, C128, c64, C64) ENTRY_REAL(f32, F32, f16, F16)
-                                        ENTRY_REAL(f32, F32, bf16, BF16) ENTRY_REAL(f16, F16, f32, F32)
-                                            ENTRY_REAL(bf16, BF16, f32, F32)},
+                                    ENTRY_REAL(c128, C128, c64, C64) ENTRY_REAL(f32, F32, f16, F16) ENTRY_REAL(f32, F32, bf16, BF16)
+                                        ENTRY_REAL(f16, F16, f32, F32) ENTRY_REAL(bf16, BF16, f32, F32)},
     .gather = MOVE_ENTRIES(gather),
     .scatter = MOVE_ENTRIES(scatter),
     .fill = MOVE_ENTRIES(fill),

@@ -44,14 +44,10 @@ struct elementwise_info {
 static inline enum dtype elementwise_result_dtype(enum elementwise_result result, enum dtype compute)
 {
     switch (result) {
-    case RESULT_BOOL:
-        return DTYPE_B8;
-    case RESULT_REAL:
-        return compute == DTYPE_C128 ? DTYPE_F64 : compute == DTYPE_C64 ? DTYPE_F32 : compute;
-    case RESULT_COMPLEX:
-        return compute == DTYPE_F64 ? DTYPE_C128 : DTYPE_C64;
-    default:
-        return compute;
+    case RESULT_BOOL: return DTYPE_B8;
+    case RESULT_REAL: return compute == DTYPE_C128 ? DTYPE_F64 : compute == DTYPE_C64 ? DTYPE_F32 : compute;
+    case RESULT_COMPLEX: return compute == DTYPE_F64 ? DTYPE_C128 : DTYPE_C64;
+    default: return compute;
     }
 }
 

@@ -28,8 +28,7 @@ static void words_(uint32_t *words, uint64_t seed, uint64_t first, uint64_t coun
     const uint32_t first_low = (uint32_t)first, first_high = (uint32_t)(first >> 32);
     for (int64_t i = 0; i < n; ++i) {
         uint32_t x0 = c0, x1 = c1, x2 = first_low + (uint32_t)i, x3 = first_high + (x2 < first_low);
-        ROUND(0) ROUND(1) ROUND(2) ROUND(3) ROUND(4) ROUND(5) ROUND(6) ROUND(7) ROUND(8) ROUND(9)
-        w0[i] = x0;
+        ROUND(0) ROUND(1) ROUND(2) ROUND(3) ROUND(4) ROUND(5) ROUND(6) ROUND(7) ROUND(8) ROUND(9) w0[i] = x0;
         w1[i] = x1;
         w2[i] = x2;
         w3[i] = x3;
@@ -38,10 +37,7 @@ static void words_(uint32_t *words, uint64_t seed, uint64_t first, uint64_t coun
 
 /* Unsigned to float through signed halves: a direct conversion doesn't vectorise below AVX-512. Exact as one rounding: the
  * upper part is a multiple of 2^16 and fits, so only the sum rounds. */
-static inline float word_to_f32(uint32_t w)
-{
-    return (float)(int32_t)(w >> 16) * 65536.0f + (float)(int32_t)(w & 0xffffu);
-}
+static inline float word_to_f32(uint32_t w) { return (float)(int32_t)(w >> 16) * 65536.0f + (float)(int32_t)(w & 0xffffu); }
 
 static inline float unit_f32(uint32_t w) { return word_to_f32(w) * 0x1p-32f + 0x1p-33f; }
 
@@ -94,8 +90,8 @@ static void normal_f32(float *a_, float *b_, const uint32_t *x, const uint32_t *
         const int32_t quadrant = (int32_t)(quarters + 0.5f);
         const float t = (quarters - (float)quadrant) * 1.57079632679f, z = t * t;
         const float s = t + t * z * (-1.6666654611e-1f + z * (8.3321608736e-3f + z * -1.9515295891e-4f));
-        const float c = 1.0f - 0.5f * z + z * z * (4.166664568298827e-2f + z * (-1.388731625493765e-3f +
-                                                                               z * 2.443315711809948e-5f));
+        const float c =
+            1.0f - 0.5f * z + z * z * (4.166664568298827e-2f + z * (-1.388731625493765e-3f + z * 2.443315711809948e-5f));
         const float sine = quadrant & 1 ? c : s, cosine = quadrant & 1 ? s : c;
         a[i] = radius * (quadrant & 2 ? -sine : sine);
         b[i] = radius * ((quadrant + 1) & 2 ? -cosine : cosine);

@@ -16,10 +16,10 @@ enum map {
     MAP_none,
     MAP_abs,
     MAP_square,
-    MAP_nonzero,     /* 1 or 0; NaN is not zero */
-    MAP_power,       /* |x| ** parameter */
-    MAP_deviation,   /* (x - center) ** 2 */
-    MAP_exp,         /* exp(x - center) */
+    MAP_nonzero,   /* 1 or 0; NaN is not zero */
+    MAP_power,     /* |x| ** parameter */
+    MAP_deviation, /* (x - center) ** 2 */
+    MAP_exp,       /* exp(x - center) */
     MAP_nan_to_zero,
     MAP_COUNT
 };

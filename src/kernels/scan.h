@@ -18,7 +18,7 @@ typedef void (*scan_fn)(void *tile, int64_t n, void *carry);
 typedef void (*scan_extreme_fn)(void *tile, int64_t *positions, int64_t n, int64_t first, void *best, int64_t *where);
 
 struct scan_kernels {
-    scan_fn row[SCAN_COUNT][ACCUMULATE_COUNT]; /* NULL for f32 */
+    scan_fn row[SCAN_COUNT][ACCUMULATE_COUNT];    /* NULL for f32 */
     scan_extreme_fn extreme[2][ACCUMULATE_COUNT]; /* 0: max, 1: min */
 };
 

@@ -8,7 +8,9 @@
 
 #include <stdint.h>
 
-struct sort_item { uint64_t key, position; };
+struct sort_item {
+    uint64_t key, position;
+};
 
 struct sort_kernels {
     /* Keys of n tile values; the first one has position `first`. */

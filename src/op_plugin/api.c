@@ -16,7 +16,11 @@ enum { LIBRARY_RUNTIME, LIBRARY_HANDLES, LIBRARY_OPERATORS, LIBRARIES };
 static const char *const library_names[LIBRARIES] = {"libascendcl.so", "libnnopbase.so", "libopapi.so"};
 static void *libraries[LIBRARIES];
 
-struct row { const char *name; void **slot; int library; };
+struct row {
+    const char *name;
+    void **slot;
+    int library;
+};
 
 static const struct row rows[] = {
 #define RUNTIME(function) {#function, (void **)&cann.function, LIBRARY_RUNTIME},

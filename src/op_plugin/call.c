@@ -7,17 +7,14 @@
 static struct npu_callbacks callbacks;
 
 /* Failure of the calling thread; pointers are to constant strings. */
-static _Thread_local struct { const char *operator; const char *text; } failure;
+static _Thread_local struct {
+    const char *operator;
+    const char *text;
+} failure;
 
-void npu_set_callbacks(const struct npu_callbacks *given)
-{
-    callbacks = *given;
-}
+void npu_set_callbacks(const struct npu_callbacks *given) { callbacks = *given; }
 
-const char *npu_failed_operator(void)
-{
-    return failure.operator ? failure.operator : "";
-}
+const char *npu_failed_operator(void) { return failure.operator ? failure.operator : ""; }
 
 const char *npu_failure_text(void)
 {
@@ -33,10 +30,7 @@ static int fail(int code, const char *operator, const char *text)
     return code;
 }
 
-int call_missing(const char *name)
-{
-    return fail(200001, name, "the loaded CANN libraries don't have this function");
-}
+int call_missing(const char *name) { return fail(200001, name, "the loaded CANN libraries don't have this function"); }
 
 const aclScalar *call_scalar(struct call *call, const struct npu_scalar *scalar)
 {
@@ -80,8 +74,8 @@ const aclScalarList *call_scalars(struct call *call, struct npu_scalars scalars)
     const aclScalarList *made = NULL;
     int64_t n = 0;
     if (list)
-        while (n < scalars.count && (list[n] = cann.aclCreateScalar((void *)&scalars.values[n].value,
-                                                                   (aclDataType)scalars.values[n].kind)) != NULL)
+        while (n < scalars.count &&
+               (list[n] = cann.aclCreateScalar((void *)&scalars.values[n].value, (aclDataType)scalars.values[n].kind)) != NULL)
             ++n;
     if (list && n == scalars.count)
         made = cann.aclCreateScalarList(list, (uint64_t)n);

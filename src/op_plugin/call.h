@@ -55,8 +55,8 @@ static inline aclFormat format_of_rank(int ndim)
 
 static inline aclTensor *make_tensor(const struct npu_tensor *t)
 {
-    return cann.aclCreateTensor(t->sizes, (uint64_t)t->ndim, (aclDataType)t->dtype, t->strides, t->offset,
-                               format_of_rank(t->ndim), &t->storage_elements, 1, t->storage);
+    return cann.aclCreateTensor(t->sizes, (uint64_t)t->ndim, (aclDataType)t->dtype, t->strides, t->offset, format_of_rank(t->ndim),
+                                &t->storage_elements, 1, t->storage);
 }
 
 /* CANN's declarations aren't consistent about const on tensors, so this is a mutable handle. */

@@ -92,8 +92,8 @@ int npu_unique_consecutive(TENSOR self, bool return_inverse, bool return_counts,
 {
     NEED(UniqueConsecutive);
     aclTensor *const results[] = {T(values), T(inverse), T(counts)};
-    return CALL_SIZED(UniqueConsecutive, results, shapes, 3, T(self), return_inverse, return_counts, dim, results[0],
-                      results[1], results[2]);
+    return CALL_SIZED(UniqueConsecutive, results, shapes, 3, T(self), return_inverse, return_counts, dim, results[0], results[1],
+                      results[2]);
 }
 
 int npu_unique_dim(TENSOR self, int64_t dim, bool sorted, bool return_inverse, TENSOR values, TENSOR inverse, TENSOR counts,

@@ -22,9 +22,9 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 struct npu_tensor {
-    void *storage;           /* start of the memory block; the view starts `offset` elements behind it */
-    int64_t offset, count;   /* in elements */
-    int32_t dtype;           /* aclDataType */
+    void *storage;         /* start of the memory block; the view starts `offset` elements behind it */
+    int64_t offset, count; /* in elements */
+    int32_t dtype;         /* aclDataType */
     int16_t ndim, device;
     const int64_t *sizes, *strides; /* ndim values each, in elements; the caller's */
     int64_t storage_elements;
@@ -32,13 +32,29 @@ struct npu_tensor {
 
 struct npu_scalar {
     int32_t kind; /* ACL_DOUBLE, ACL_INT64, ACL_BOOL or ACL_COMPLEX128 */
-    union { double f64; int64_t i64; double c128[2]; } value;
+    union {
+        double f64;
+        int64_t i64;
+        double c128[2];
+    } value;
 };
 
-struct npu_ints { const int64_t *values; int64_t count; };
-struct npu_bools { const bool *values; int64_t count; };
-struct npu_tensors { const struct npu_tensor *values; int64_t count; };
-struct npu_scalars { const struct npu_scalar *values; int64_t count; };
+struct npu_ints {
+    const int64_t *values;
+    int64_t count;
+};
+struct npu_bools {
+    const bool *values;
+    int64_t count;
+};
+struct npu_tensors {
+    const struct npu_tensor *values;
+    int64_t count;
+};
+struct npu_scalars {
+    const struct npu_scalar *values;
+    int64_t count;
+};
 
 /* What the plug-in needs from its caller. */
 struct npu_callbacks {
@@ -68,7 +84,9 @@ int npu_clamp_tensor(TENSOR self, TENSOR min, TENSOR max, TENSOR out, aclrtStrea
 int npu_div_mode(TENSOR self, TENSOR other, const char *rounding_mode, TENSOR out, aclrtStream stream);
 /* Outputs whose shape depends on the data: `out` is as large as it may get; waits for the result and writes the real sizes of each
  * output, at most 8, into sizes[0..ndim). */
-struct npu_shape { int64_t ndim, sizes[8]; };
+struct npu_shape {
+    int64_t ndim, sizes[8];
+};
 int npu_nonzero(TENSOR self, TENSOR out, struct npu_shape *shape, aclrtStream stream);
 int npu_masked_select(TENSOR self, TENSOR mask, TENSOR out, struct npu_shape *shape, aclrtStream stream);
 /* shapes: values, inverse, counts */

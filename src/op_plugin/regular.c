@@ -15,7 +15,10 @@
 #undef FUNCTION
 
 /* Address of the pointer in the table, which is filled at load time. */
-static const struct requirement { const char *function; const void *pointer; } requirements[] = {
+static const struct requirement {
+    const char *function;
+    const void *pointer;
+} requirements[] = {
 #define FUNCTION(name, operator, parameters, arguments) {#name, &cann.aclnn##operator##GetWorkspaceSize},
 #include "op_plugin/functions.def"
 #undef FUNCTION

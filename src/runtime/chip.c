@@ -48,8 +48,7 @@ const char *aclrtGetSocName(void)
 {
     const struct chip_profile *const chip = chip_profile();
     if (!chip) {
-        error_set(ERROR_INVALID_PARAM, __func__, "ASCEND_SOC=%s is unknown; known are %s", env_text(ENV_ASCEND_SOC),
-                  chip_names());
+        error_set(ERROR_INVALID_PARAM, __func__, "ASCEND_SOC=%s is unknown; known are %s", env_text(ENV_ASCEND_SOC), chip_names());
         return NULL;
     }
     return chip->name;
@@ -69,30 +68,15 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value
     REQUIRE(value, ERROR_INVALID_PARAM, "value is null");
     TRY(require_chip(deviceId, &chip));
     switch ((int)attr) {
-    case ACL_DEV_ATTR_AICPU_CORE_NUM:
-        *value = 0;
-        return 0;
+    case ACL_DEV_ATTR_AICPU_CORE_NUM: *value = 0; return 0;
     case ACL_DEV_ATTR_AICORE_CORE_NUM:
-    case ACL_DEV_ATTR_CUBE_CORE_NUM:
-        *value = chip->cube_cores;
-        return 0;
-    case ACL_DEV_ATTR_VECTOR_CORE_NUM:
-        *value = chip->vector_cores;
-        return 0;
-    case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE:
-        *value = device_memory_capacity();
-        return 0;
-    case ACL_DEV_ATTR_L2_CACHE_SIZE:
-        *value = chip->cache_bytes;
-        return 0;
-    case ACL_DEV_ATTR_PHY_CHIP_ID:
-        *value = device_physical((int)deviceId);
-        return 0;
-    case ACL_DEV_ATTR_IS_VIRTUAL:
-        *value = 0;
-        return 0;
-    default:
-        FAIL(ERROR_RT_FEATURE_UNSUPPORTED, "attribute %d isn't available", (int)attr);
+    case ACL_DEV_ATTR_CUBE_CORE_NUM: *value = chip->cube_cores; return 0;
+    case ACL_DEV_ATTR_VECTOR_CORE_NUM: *value = chip->vector_cores; return 0;
+    case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE: *value = device_memory_capacity(); return 0;
+    case ACL_DEV_ATTR_L2_CACHE_SIZE: *value = chip->cache_bytes; return 0;
+    case ACL_DEV_ATTR_PHY_CHIP_ID: *value = device_physical((int)deviceId); return 0;
+    case ACL_DEV_ATTR_IS_VIRTUAL: *value = 0; return 0;
+    default: FAIL(ERROR_RT_FEATURE_UNSUPPORTED, "attribute %d isn't available", (int)attr);
     }
 }
 
@@ -102,17 +86,10 @@ aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int
     REQUIRE(value, ERROR_INVALID_PARAM, "value is null");
     TRY(require_chip(deviceId, &chip));
     switch ((int)deviceInfo) {
-    case ACL_DEVICE_INFO_AI_CORE_NUM:
-        *value = chip->cube_cores;
-        return 0;
-    case ACL_DEVICE_INFO_VECTOR_CORE_NUM:
-        *value = chip->vector_cores;
-        return 0;
-    case ACL_DEVICE_INFO_L2_SIZE:
-        *value = chip->cache_bytes;
-        return 0;
-    default:
-        FAIL(ERROR_INVALID_PARAM, "deviceInfo is %d; 0, 1 and 2 are known", (int)deviceInfo);
+    case ACL_DEVICE_INFO_AI_CORE_NUM: *value = chip->cube_cores; return 0;
+    case ACL_DEVICE_INFO_VECTOR_CORE_NUM: *value = chip->vector_cores; return 0;
+    case ACL_DEVICE_INFO_L2_SIZE: *value = chip->cache_bytes; return 0;
+    default: FAIL(ERROR_INVALID_PARAM, "deviceInfo is %d; 0, 1 and 2 are known", (int)deviceInfo);
     }
 }
 

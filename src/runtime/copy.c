@@ -61,21 +61,13 @@ static int sides_of(const char *function, const void *dst, const void *src, aclr
                     bool *src_device)
 {
     switch ((int)kind) {
-    case ACL_MEMCPY_HOST_TO_HOST:
-        *dst_device = *src_device = false;
-        return 0;
+    case ACL_MEMCPY_HOST_TO_HOST: *dst_device = *src_device = false; return 0;
     case ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE:
-    case ACL_MEMCPY_HOST_TO_DEVICE:
-        *dst_device = true, *src_device = false;
-        return 0;
-    case ACL_MEMCPY_DEVICE_TO_HOST:
-        *dst_device = false, *src_device = true;
-        return 0;
+    case ACL_MEMCPY_HOST_TO_DEVICE: *dst_device = true, *src_device = false; return 0;
+    case ACL_MEMCPY_DEVICE_TO_HOST: *dst_device = false, *src_device = true; return 0;
     case ACL_MEMCPY_INNER_DEVICE_TO_DEVICE:
     case ACL_MEMCPY_INTER_DEVICE_TO_DEVICE:
-    case ACL_MEMCPY_DEVICE_TO_DEVICE:
-        *dst_device = *src_device = true;
-        return 0;
+    case ACL_MEMCPY_DEVICE_TO_DEVICE: *dst_device = *src_device = true; return 0;
     case ACL_MEMCPY_DEFAULT:
         *dst_device = memory_device(dst) >= 0;
         *src_device = memory_device(src) >= 0;
@@ -187,8 +179,7 @@ static const struct task_class set_class = {.name = set_name, .ranges = task_ran
 static int stage(struct task *task)
 {
     void *const buffer = malloc((size_t)task->count);
-    REQUIRE(buffer, ERROR_BAD_ALLOC, "%lld bytes for the copy aren't there; use memory of aclrtMallocHost",
-            (long long)task->count);
+    REQUIRE(buffer, ERROR_BAD_ALLOC, "%lld bytes for the copy aren't there; use memory of aclrtMallocHost", (long long)task->count);
     copy_bytes(buffer, task->a, (size_t)task->count);
     task->a = buffer;
     task->immediate.pointer = buffer;

@@ -40,7 +40,10 @@ static void visit_poison_written(void *context, const char *first, const char *l
         poison_add(context, first, last);
 }
 
-struct read_check { const struct failure *failure; bool reads; };
+struct read_check {
+    const struct failure *failure;
+    bool reads;
+};
 
 static void visit_check_read(void *context, const char *first, const char *last, bool written)
 {

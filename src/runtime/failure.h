@@ -16,7 +16,9 @@ struct failure {
     pthread_mutex_t lock; /* guards everything below */
     int code;
     char text[1024];
-    struct poison { const char *first, *last; } *poisons; /* owned */
+    struct poison {
+        const char *first, *last;
+    } *poisons; /* owned */
     int poison_count, poison_room;
 };
 

@@ -59,8 +59,8 @@ static int choose_kernels(void)
 
 static int check_configuration(const char *path)
 {
-    REQUIRE(!path || path[0] == '\0' || access(path, R_OK) == 0, ACL_ERROR_INVALID_FILE,
-            "the configuration file %s can't be read", path);
+    REQUIRE(!path || path[0] == '\0' || access(path, R_OK) == 0, ACL_ERROR_INVALID_FILE, "the configuration file %s can't be read",
+            path);
     TRY(env_check());
     REQUIRE(chip_profile() != NULL, ERROR_INVALID_PARAM, "ASCEND_SOC=%s is unknown; known are %s", env_text(ENV_ASCEND_SOC),
             chip_names());

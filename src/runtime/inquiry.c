@@ -96,20 +96,14 @@ size_t aclDataTypeSize(aclDataType dataType)
     if (dtype != DTYPE_NONE)
         return dtype_bytes(dtype);
     switch ((int)dataType) { /* types that we know the size of, and no arithmetic */
-    case ACL_COMPLEX32:
-        return 4;
-    case ACL_UINT16:
-        return 2;
-    case ACL_UINT32:
-        return 4;
-    case ACL_UINT64:
-        return 8;
+    case ACL_COMPLEX32: return 4;
+    case ACL_UINT16: return 2;
+    case ACL_UINT32: return 4;
+    case ACL_UINT64: return 8;
     case ACL_HIFLOAT8:
     case ACL_FLOAT8_E5M2:
     case ACL_FLOAT8_E4M3FN:
-    case ACL_FLOAT8_E8M0:
-        return 1;
-    default:
-        return 0;
+    case ACL_FLOAT8_E8M0: return 1;
+    default: return 0;
     }
 }

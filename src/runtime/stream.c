@@ -33,19 +33,19 @@ struct stream {
     uint32_t magic;
     int device, priority;
     uint32_t flags;
-    bool run_in_caller;       /* TASK_QUEUE_ENABLE=0: everything runs inline when the stream is idle */
+    bool run_in_caller; /* TASK_QUEUE_ENABLE=0: everything runs inline when the stream is idle */
     pthread_t thread;
-    struct stream *next;      /* registry; guarded by registry_lock */
+    struct stream *next; /* registry; guarded by registry_lock */
     struct failure failure;
 
     _Alignas(64) atomic_int producer_lock; /* guards tail, head_seen and inline execution */
-    bool thread_started;      /* under producer_lock */
-    uint64_t head_seen;       /* the producers' last look at head */
+    bool thread_started;                   /* under producer_lock */
+    uint64_t head_seen;                    /* the producers' last look at head */
     _Atomic uint64_t tail;
 
     _Alignas(64) _Atomic uint64_t head;
-    _Alignas(64) atomic_int sleeping;      /* futex of the device thread */
-    _Alignas(64) atomic_int progress;      /* futex of waiting threads: counts wake-ups */
+    _Alignas(64) atomic_int sleeping; /* futex of the device thread */
+    _Alignas(64) atomic_int progress; /* futex of waiting threads: counts wake-ups */
     atomic_int waiters;
     atomic_bool stopping;
 
@@ -56,7 +56,10 @@ static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct stream *registry;
 /* Changes whenever a stream dies: the per-thread "this handle is good" memory of stream_resolve then expires. */
 static atomic_uint registry_generation = 1;
-static _Thread_local struct { void *handle; unsigned generation; } known;
+static _Thread_local struct {
+    void *handle;
+    unsigned generation;
+} known;
 static _Thread_local struct stream *executor;
 
 static void futex_wait(atomic_int *word, int expected, const struct timespec *timeout)
@@ -273,8 +276,8 @@ int stream_launch(struct stream *s, const struct task *task)
         return fork_refuse(task->class->name(task));
     producer_acquire(s);
     const bool inline_allowed = (task->flags & TASK_SMALL) || (s->run_in_caller && !(task->flags & TASK_QUEUED));
-    if (inline_allowed && atomic_load_explicit(&s->tail, memory_order_relaxed) ==
-                              atomic_load_explicit(&s->head, memory_order_acquire)) {
+    if (inline_allowed &&
+        atomic_load_explicit(&s->tail, memory_order_relaxed) == atomic_load_explicit(&s->head, memory_order_acquire)) {
         struct task copy = *task;
         execute(s, &copy);
         producer_release(s);
@@ -334,8 +337,8 @@ int stream_synchronize(struct stream *s, int64_t timeout_ms)
     producer_release(s);
     if (!reached(s, position)) {
         const int64_t deadline = timeout_ms < 0 ? -1 : now_ns() + timeout_ms * 1000000;
-        REQUIRE(wait_until_reached(s, position, deadline), ERROR_RT_STREAM_SYNC_TIMEOUT,
-                "the stream had work left after %lld ms", (long long)timeout_ms);
+        REQUIRE(wait_until_reached(s, position, deadline), ERROR_RT_STREAM_SYNC_TIMEOUT, "the stream had work left after %lld ms",
+                (long long)timeout_ms);
     }
     return atomic_load_explicit(&s->failure.failed, memory_order_acquire) ? failure_take(&s->failure) : 0;
 }

@@ -16,8 +16,7 @@ static int create(const char *function, aclrtStream *stream, uint32_t priority, 
     if (!stream)
         return error_set(ERROR_INVALID_PARAM, function, "stream is null");
     if (priority > LOWEST_PRIORITY)
-        return error_set(ERROR_INVALID_PARAM, function, "priority is %u; it goes from 0 (first) to %d", priority,
-                         LOWEST_PRIORITY);
+        return error_set(ERROR_INVALID_PARAM, function, "priority is %u; it goes from 0 (first) to %d", priority, LOWEST_PRIORITY);
     if (flags & ~(ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC))
         return error_set(ERROR_RT_FEATURE_UNSUPPORTED, function,
                          "flag is 0x%x; ACL_STREAM_FAST_LAUNCH (1) and ACL_STREAM_FAST_SYNC (2) "

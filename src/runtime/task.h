@@ -31,17 +31,22 @@ struct task {
     const void *a;
     const void *b;
     int64_t count;
-    union { double f64; int64_t i64; float f32[2]; void *pointer; } immediate;
+    union {
+        double f64;
+        int64_t i64;
+        float f32[2];
+        void *pointer;
+    } immediate;
     uint16_t operator_id;
     uint8_t dtype;
-    uint8_t flags; /* enum task_flags */
+    uint8_t flags;   /* enum task_flags */
     uint32_t detail; /* free for the class */
 };
 _Static_assert(sizeof(struct task) == 64, "a task is one cache line");
 
 enum task_flags {
-    TASK_SMALL = 1,   /* may run in the caller when the stream is idle */
-    TASK_QUEUED = 2,  /* must go through the ring even when idle */
+    TASK_SMALL = 1,  /* may run in the caller when the stream is idle */
+    TASK_QUEUED = 2, /* must go through the ring even when idle */
 };
 
 #endif

@@ -11,7 +11,10 @@
  * only destroys doesn't collect them all. */
 enum { FREE_TENSORS = 64 };
 static void drop_free_tensors(void);
-static _Thread_local struct { struct aclTensor *first; int count; } free_tensors;
+static _Thread_local struct {
+    struct aclTensor *first;
+    int count;
+} free_tensors;
 static _Thread_local struct thread_cleanup free_tensors_cleanup = {.run = drop_free_tensors};
 
 static void drop_free_tensors(void)

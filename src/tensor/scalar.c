@@ -26,16 +26,32 @@ void scalar_read(struct aclScalar *s, const void *value)
     s->value.c128 = (complex64_pair){0, 0};
     switch (s->dtype) {
     case DTYPE_F64: memcpy(&s->value.f64, value, 8); break;
-    case DTYPE_F32: memcpy(&f, value, 4); s->value.f64 = (double)f; break;
+    case DTYPE_F32:
+        memcpy(&f, value, 4);
+        s->value.f64 = (double)f;
+        break;
     case DTYPE_F16: s->value.f64 = half_value(*(const uint16_t *)value, 5); break;
     case DTYPE_BF16: s->value.f64 = half_value(*(const uint16_t *)value, 8); break;
     case DTYPE_I64: memcpy(&s->value.i64, value, 8); break;
-    case DTYPE_I32: { int32_t i; memcpy(&i, value, 4); s->value.i64 = i; break; }
-    case DTYPE_I16: { int16_t i; memcpy(&i, value, 2); s->value.i64 = i; break; }
+    case DTYPE_I32: {
+        int32_t i;
+        memcpy(&i, value, 4);
+        s->value.i64 = i;
+        break;
+    }
+    case DTYPE_I16: {
+        int16_t i;
+        memcpy(&i, value, 2);
+        s->value.i64 = i;
+        break;
+    }
     case DTYPE_I8: s->value.i64 = *(const int8_t *)value; break;
     case DTYPE_U8: s->value.i64 = *(const uint8_t *)value; break;
     case DTYPE_B8: s->value.i64 = *(const uint8_t *)value != 0; break;
-    case DTYPE_C64: memcpy(&c, value, 8); s->value.c128 = (complex64_pair){(double)c.re, (double)c.im}; break;
+    case DTYPE_C64:
+        memcpy(&c, value, 8);
+        s->value.c128 = (complex64_pair){(double)c.re, (double)c.im};
+        break;
     case DTYPE_C128: memcpy(&s->value.c128, value, 16); break;
     default: break;
     }

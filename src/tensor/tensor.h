@@ -27,8 +27,8 @@ struct view {
 
 struct aclTensor {
     struct view view;
-    char *storage;       /* what the caller passed: the storage's base */
-    int64_t offset;      /* elements */
+    char *storage;  /* what the caller passed: the storage's base */
+    int64_t offset; /* elements */
     int32_t acl_dtype;
     int32_t format;
     uint8_t storage_ndim;
@@ -38,14 +38,33 @@ struct aclTensor {
 
 struct aclScalar {
     enum dtype dtype;
-    union { double f64; int64_t i64; complex64_pair c128; } value; /* f64 for floats, i64 for integers and bool */
+    union {
+        double f64;
+        int64_t i64;
+        complex64_pair c128;
+    } value; /* f64 for floats, i64 for integers and bool */
 };
 
-struct aclIntArray { uint64_t count; int64_t values[]; };
-struct aclFloatArray { uint64_t count; float values[]; };
-struct aclBoolArray { uint64_t count; bool values[]; };
-struct aclTensorList { uint64_t count; struct aclTensor *tensors[]; };   /* owns its tensors */
-struct aclScalarList { uint64_t count; struct aclScalar *scalars[]; };   /* owns its scalars */
+struct aclIntArray {
+    uint64_t count;
+    int64_t values[];
+};
+struct aclFloatArray {
+    uint64_t count;
+    float values[];
+};
+struct aclBoolArray {
+    uint64_t count;
+    bool values[];
+};
+struct aclTensorList {
+    uint64_t count;
+    struct aclTensor *tensors[];
+}; /* owns its tensors */
+struct aclScalarList {
+    uint64_t count;
+    struct aclScalar *scalars[];
+}; /* owns its scalars */
 
 /* Fills s->value from one element of s->dtype. */
 void scalar_read(struct aclScalar *s, const void *value);

@@ -26,21 +26,15 @@ static void fill(enum dtype dtype, char *memory, uint64_t *state)
         const uint64_t r = check_random(state);
         const double x = r % 5 == 0 ? special(r >> 8) : check_random_real(state) * 6;
         switch (dtype) {
-        case DTYPE_F64:
-            ((double *)(void *)memory)[i] = x;
-            break;
-        case DTYPE_F32:
-            ((float *)(void *)memory)[i] = (float)x;
-            break;
+        case DTYPE_F64: ((double *)(void *)memory)[i] = x; break;
+        case DTYPE_F32: ((float *)(void *)memory)[i] = (float)x; break;
         case DTYPE_C64:
             ((float *)(void *)memory)[2 * i] = (float)(x * 0.5), ((float *)(void *)memory)[2 * i + 1] = (float)(i % 7) - 3;
             break;
         case DTYPE_C128:
             ((double *)(void *)memory)[2 * i] = x * 0.5, ((double *)(void *)memory)[2 * i + 1] = (double)(i % 7) - 3;
             break;
-        case DTYPE_B8:
-            memory[i] = (char)(r >> 20 & 1);
-            break;
+        case DTYPE_B8: memory[i] = (char)(r >> 20 & 1); break;
         default: {
             const int64_t whole = (int64_t)r >> (r % 3 == 0 ? 8 : 60);
             memcpy(memory + i * dtype_bytes(dtype), &whole, dtype_bytes(dtype));

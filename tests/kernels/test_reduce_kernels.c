@@ -34,8 +34,9 @@ static void fill(double *tile, enum accumulate type, int64_t n, int special)
 
 static double value_of(const void *tile, enum accumulate type, int64_t i)
 {
-    return type == ACCUMULATE_F64 ? ((const double *)tile)[i] : type == ACCUMULATE_F32 ? ((const float *)tile)[i]
-                                                                                       : (double)((const int64_t *)tile)[i];
+    return type == ACCUMULATE_F64   ? ((const double *)tile)[i]
+           : type == ACCUMULATE_F32 ? ((const float *)tile)[i]
+                                    : (double)((const int64_t *)tile)[i];
 }
 
 /* Equal bits, but for which of several NaN it is: that depends on the order of an addition's operands in the machine code. */
@@ -69,8 +70,7 @@ static void check_folds(const struct kernel_set *set, enum fold op, enum accumul
         fill(tile, type, few, l % 2);
         base->reduce->row[op][type](&expected_bits, tile, few);
         set->reduce->row[op][type](&got, tile, few);
-        CHECK(same(&got, &expected_bits, type, 1), "%s: row fold %d, type %d, n %lld", set->isa, op,
-              type, (long long)few);
+        CHECK(same(&got, &expected_bits, type, 1), "%s: row fold %d, type %d, n %lld", set->isa, op, type, (long long)few);
         double expected = few ? value_of(tile, type, 0) : 0;
         double size = fabs(expected);
         for (int64_t i = 1; i < few; ++i) {
@@ -160,7 +160,8 @@ static void check_conversions(const struct kernel_set *set)
                 CHECK(memcmp(a, b, (size_t)(n * accumulate_bytes(type))) == 0, "%s: load %s to %d", set->isa,
                       dtype_name((enum dtype)d), type);
                 set->convert->store[d][type](other, stride, b, n);
-                CHECK(memcmp(memory, other, sizeof memory) == 0, "%s: %s doesn't survive %d", set->isa, dtype_name((enum dtype)d), type);
+                CHECK(memcmp(memory, other, sizeof memory) == 0, "%s: %s doesn't survive %d", set->isa, dtype_name((enum dtype)d),
+                      type);
             }
         }
 }

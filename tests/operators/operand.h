@@ -29,65 +29,34 @@ struct operand {
 static inline double operand_load(enum dtype dtype, const void *p)
 {
     switch (dtype) {
-    case DTYPE_F64:
-        return *(const double *)p;
-    case DTYPE_F32:
-        return *(const float *)p;
-    case DTYPE_F16:
-        return half_f16_to_f32(*(const uint16_t *)p);
-    case DTYPE_BF16:
-        return half_bf16_to_f32(*(const uint16_t *)p);
-    case DTYPE_I64:
-        return (double)*(const int64_t *)p;
-    case DTYPE_I32:
-        return *(const int32_t *)p;
-    case DTYPE_I16:
-        return *(const int16_t *)p;
-    case DTYPE_I8:
-        return *(const int8_t *)p;
+    case DTYPE_F64: return *(const double *)p;
+    case DTYPE_F32: return *(const float *)p;
+    case DTYPE_F16: return half_f16_to_f32(*(const uint16_t *)p);
+    case DTYPE_BF16: return half_bf16_to_f32(*(const uint16_t *)p);
+    case DTYPE_I64: return (double)*(const int64_t *)p;
+    case DTYPE_I32: return *(const int32_t *)p;
+    case DTYPE_I16: return *(const int16_t *)p;
+    case DTYPE_I8: return *(const int8_t *)p;
     case DTYPE_U8:
-    case DTYPE_B8:
-        return *(const uint8_t *)p;
-    case DTYPE_C64:
-        return ((const float *)p)[0];
-    default:
-        return ((const double *)p)[0];
+    case DTYPE_B8: return *(const uint8_t *)p;
+    case DTYPE_C64: return ((const float *)p)[0];
+    default: return ((const double *)p)[0];
     }
 }
 
 static inline void operand_store(enum dtype dtype, void *p, double x)
 {
     switch (dtype) {
-    case DTYPE_F64:
-        *(double *)p = x;
-        break;
-    case DTYPE_F32:
-        *(float *)p = (float)x;
-        break;
-    case DTYPE_F16:
-        *(uint16_t *)p = half_f16_from_f32((float)x);
-        break;
-    case DTYPE_BF16:
-        *(uint16_t *)p = half_bf16_from_f32((float)x);
-        break;
-    case DTYPE_I64:
-        *(int64_t *)p = (int64_t)x;
-        break;
-    case DTYPE_I32:
-        *(int32_t *)p = (int32_t)(int64_t)x;
-        break;
-    case DTYPE_I16:
-        *(int16_t *)p = (int16_t)(int64_t)x;
-        break;
-    case DTYPE_I8:
-        *(int8_t *)p = (int8_t)(int64_t)x;
-        break;
-    case DTYPE_U8:
-        *(uint8_t *)p = (uint8_t)(int64_t)x;
-        break;
-    case DTYPE_B8:
-        *(uint8_t *)p = x != 0;
-        break;
+    case DTYPE_F64: *(double *)p = x; break;
+    case DTYPE_F32: *(float *)p = (float)x; break;
+    case DTYPE_F16: *(uint16_t *)p = half_f16_from_f32((float)x); break;
+    case DTYPE_BF16: *(uint16_t *)p = half_bf16_from_f32((float)x); break;
+    case DTYPE_I64: *(int64_t *)p = (int64_t)x; break;
+    case DTYPE_I32: *(int32_t *)p = (int32_t)(int64_t)x; break;
+    case DTYPE_I16: *(int16_t *)p = (int16_t)(int64_t)x; break;
+    case DTYPE_I8: *(int8_t *)p = (int8_t)(int64_t)x; break;
+    case DTYPE_U8: *(uint8_t *)p = (uint8_t)(int64_t)x; break;
+    case DTYPE_B8: *(uint8_t *)p = x != 0; break;
     case DTYPE_C64:
         ((float *)p)[0] = (float)x;
         ((float *)p)[1] = 0;

@@ -54,28 +54,17 @@ static int64_t integer_reference(enum elementwise_id kernel, int64_t x, int64_t 
 {
     const int64_t q = y ? x / y : 0, r = y ? x % y : 0;
     switch (kernel) {
-    case ELEMENTWISE_mul:
-        return x * y;
-    case ELEMENTWISE_div_floor:
-        return q - (r != 0 && (r < 0) != (y < 0));
-    case ELEMENTWISE_remainder:
-        return r + (r != 0 && (r < 0) != (y < 0) ? y : 0);
-    case ELEMENTWISE_fmod:
-        return r;
-    case ELEMENTWISE_maximum:
-        return x > y ? x : y;
-    case ELEMENTWISE_minimum:
-        return x < y ? x : y;
-    case ELEMENTWISE_bitwise_and:
-        return x & y;
-    case ELEMENTWISE_bitwise_or:
-        return x | y;
-    case ELEMENTWISE_bitwise_xor:
-        return x ^ y;
-    case ELEMENTWISE_left_shift:
-        return y >= 0 && y < bits ? x * ((int64_t)1 << y) : 0;
-    case ELEMENTWISE_right_shift:
-        return y >= 0 && y < bits ? x >> y : x < 0 ? -1 : 0;
+    case ELEMENTWISE_mul: return x * y;
+    case ELEMENTWISE_div_floor: return q - (r != 0 && (r < 0) != (y < 0));
+    case ELEMENTWISE_remainder: return r + (r != 0 && (r < 0) != (y < 0) ? y : 0);
+    case ELEMENTWISE_fmod: return r;
+    case ELEMENTWISE_maximum: return x > y ? x : y;
+    case ELEMENTWISE_minimum: return x < y ? x : y;
+    case ELEMENTWISE_bitwise_and: return x & y;
+    case ELEMENTWISE_bitwise_or: return x | y;
+    case ELEMENTWISE_bitwise_xor: return x ^ y;
+    case ELEMENTWISE_left_shift: return y >= 0 && y < bits ? x * ((int64_t)1 << y) : 0;
+    case ELEMENTWISE_right_shift: return y >= 0 && y < bits ? x >> y : x < 0 ? -1 : 0;
     case ELEMENTWISE_gcd: {
         int64_t a = llabs(x), b = llabs(y);
         while (b) {
@@ -85,64 +74,41 @@ static int64_t integer_reference(enum elementwise_id kernel, int64_t x, int64_t 
         }
         return a;
     }
-    default:
-        return 0x7fffffff;
+    default: return 0x7fffffff;
     }
 }
 
 static double float_reference(enum elementwise_id kernel, double x, double y)
 {
     switch (kernel) {
-    case ELEMENTWISE_mul:
-        return x * y;
-    case ELEMENTWISE_div:
-        return x / y;
-    case ELEMENTWISE_div_floor:
-        return floor(x / y);
-    case ELEMENTWISE_remainder:
-        return x - y * floor(x / y);
-    case ELEMENTWISE_fmod:
-        return fmod(x, y);
-    case ELEMENTWISE_maximum:
-        return x > y ? x : y;
-    case ELEMENTWISE_minimum:
-        return x < y ? x : y;
-    case ELEMENTWISE_atan2:
-        return atan2(x, y);
-    case ELEMENTWISE_log_add_exp:
-        return log(exp(x) + exp(y));
-    case ELEMENTWISE_log_add_exp2:
-        return log2(exp2(x) + exp2(y));
-    case ELEMENTWISE_xlogy:
-        return x == 0 ? 0 : x * log(y);
-    default:
-        return 1e300;
+    case ELEMENTWISE_mul: return x * y;
+    case ELEMENTWISE_div: return x / y;
+    case ELEMENTWISE_div_floor: return floor(x / y);
+    case ELEMENTWISE_remainder: return x - y * floor(x / y);
+    case ELEMENTWISE_fmod: return fmod(x, y);
+    case ELEMENTWISE_maximum: return x > y ? x : y;
+    case ELEMENTWISE_minimum: return x < y ? x : y;
+    case ELEMENTWISE_atan2: return atan2(x, y);
+    case ELEMENTWISE_log_add_exp: return log(exp(x) + exp(y));
+    case ELEMENTWISE_log_add_exp2: return log2(exp2(x) + exp2(y));
+    case ELEMENTWISE_xlogy: return x == 0 ? 0 : x * log(y);
+    default: return 1e300;
     }
 }
 
 static double compare_reference(enum elementwise_id kernel, double x, double y)
 {
     switch (kernel) {
-    case ELEMENTWISE_eq:
-        return x == y;
-    case ELEMENTWISE_ne:
-        return x != y;
-    case ELEMENTWISE_lt:
-        return x < y;
-    case ELEMENTWISE_le:
-        return x <= y;
-    case ELEMENTWISE_gt:
-        return x > y;
-    case ELEMENTWISE_ge:
-        return x >= y;
-    case ELEMENTWISE_logical_and:
-        return x != 0 && y != 0;
-    case ELEMENTWISE_logical_or:
-        return x != 0 || y != 0;
-    case ELEMENTWISE_logical_xor:
-        return (x != 0) != (y != 0);
-    default:
-        return -1;
+    case ELEMENTWISE_eq: return x == y;
+    case ELEMENTWISE_ne: return x != y;
+    case ELEMENTWISE_lt: return x < y;
+    case ELEMENTWISE_le: return x <= y;
+    case ELEMENTWISE_gt: return x > y;
+    case ELEMENTWISE_ge: return x >= y;
+    case ELEMENTWISE_logical_and: return x != 0 && y != 0;
+    case ELEMENTWISE_logical_or: return x != 0 || y != 0;
+    case ELEMENTWISE_logical_xor: return (x != 0) != (y != 0);
+    default: return -1;
     }
 }
 

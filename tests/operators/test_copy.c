@@ -45,8 +45,7 @@ static void test_edges(void)
     CHECK_NEAR(operand_get(&b8, 2), 1, 0);
     CHECK_NEAR(operand_get(&b8, 3), 1, 0);
     CHECK_FAILS(RUN(aclnnCast, x.tensor, ACL_BOOL, u8.tensor), ACLNN_ERROR_PARAM, "dtype");
-    struct operand wide = operand_make(DTYPE_F64, 2, many, LAYOUT_STEPPED),
-                   single = operand_make(DTYPE_F32, 1, one, LAYOUT_PLAIN);
+    struct operand wide = operand_make(DTYPE_F64, 2, many, LAYOUT_STEPPED), single = operand_make(DTYPE_F32, 1, one, LAYOUT_PLAIN);
     CHECK_OK(RUN(aclnnInplaceCopy, wide.tensor, i32.tensor)); /* broadcast */
     CHECK_NEAR(operand_get(&wide, 3996), -1, 0);
     CHECK_FAILS(RUN(aclnnInplaceCopy, i32.tensor, wide.tensor), ACLNN_ERROR_PARAM, "broadcast");

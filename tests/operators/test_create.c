@@ -3,8 +3,8 @@
 #include "operand.h"
 
 static uint64_t state = 7;
-static const enum dtype types[] = {DTYPE_F64, DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_I64, DTYPE_I32, DTYPE_I16, DTYPE_I8, DTYPE_U8,
-                                   DTYPE_B8, DTYPE_C64, DTYPE_C128};
+static const enum dtype types[] = {DTYPE_F64, DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_I64, DTYPE_I32,
+                                   DTYPE_I16, DTYPE_I8,  DTYPE_U8,  DTYPE_B8,   DTYPE_C64, DTYPE_C128};
 enum { TYPES = sizeof types / sizeof types[0] };
 
 static void fill(const struct operand *o)
@@ -62,7 +62,8 @@ static void joining(enum dtype dtype, enum layout layout)
 {
     const int64_t a_sizes[3] = {2, 3, 4}, b_sizes[3] = {2, 5, 4}, sizes[3] = {2, 8, 4}, none = 0, stacked[4] = {2, 3, 2, 4};
     struct operand a = operand_make(dtype, 3, a_sizes, layout), b = operand_make(dtype, 3, b_sizes, LAYOUT_PLAIN);
-    struct operand empty = operand_make(dtype, 1, &none, LAYOUT_PLAIN), out = operand_make(dtype, 3, sizes, (enum layout)((layout + 3) % 4));
+    struct operand empty = operand_make(dtype, 1, &none, LAYOUT_PLAIN),
+                   out = operand_make(dtype, 3, sizes, (enum layout)((layout + 3) % 4));
     struct operand wide = operand_make(dtype, 4, stacked, layout);
     fill(&a);
     fill(&b);
@@ -91,10 +92,12 @@ static void joining(enum dtype dtype, enum layout layout)
 
 static void rearranging(enum dtype dtype, enum layout layout)
 {
-    const int64_t sizes[2] = {4, 6}, dims[2] = {0, -1}, shifts[2] = {1, -2}, one = 7, repeats[3] = {2, 1, 3}, repeated[3] = {2, 4, 18};
+    const int64_t sizes[2] = {4, 6}, dims[2] = {0, -1}, shifts[2] = {1, -2}, one = 7, repeats[3] = {2, 1, 3},
+                  repeated[3] = {2, 4, 18};
     struct operand in = operand_make(dtype, 2, sizes, layout), out = operand_make(dtype, 2, sizes, (enum layout)((layout + 1) % 4));
     struct operand more = operand_make(dtype, 3, repeated, LAYOUT_PLAIN);
-    aclIntArray *const both = aclCreateIntArray(dims, 2), *const by = aclCreateIntArray(shifts, 2), *const flat = aclCreateIntArray(&one, 1);
+    aclIntArray *const both = aclCreateIntArray(dims, 2), *const by = aclCreateIntArray(shifts, 2),
+                       *const flat = aclCreateIntArray(&one, 1);
     aclIntArray *const times = aclCreateIntArray(repeats, 3);
     fill(&in);
     CHECK_OK(RUN(aclnnFlip, in.tensor, both, out.tensor));

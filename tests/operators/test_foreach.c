@@ -42,76 +42,44 @@ static double tolerance(enum dtype dtype)
 static double reference_1(enum elementwise_id kernel, double x)
 {
     switch (kernel) {
-    case ELEMENTWISE_abs:
-        return fabs(x);
-    case ELEMENTWISE_acos:
-        return acos(x);
-    case ELEMENTWISE_asin:
-        return asin(x);
-    case ELEMENTWISE_atan:
-        return atan(x);
-    case ELEMENTWISE_cos:
-        return cos(x);
-    case ELEMENTWISE_cosh:
-        return cosh(x);
-    case ELEMENTWISE_erf:
-        return erf(x);
-    case ELEMENTWISE_erfc:
-        return erfc(x);
-    case ELEMENTWISE_exp:
-        return exp(x);
-    case ELEMENTWISE_expm1:
-        return expm1(x);
-    case ELEMENTWISE_log:
-        return log(x);
-    case ELEMENTWISE_log10:
-        return log10(x);
-    case ELEMENTWISE_log1p:
-        return log1p(x);
-    case ELEMENTWISE_log2:
-        return log2(x);
-    case ELEMENTWISE_neg:
-        return -x;
-    case ELEMENTWISE_reciprocal:
-        return 1 / x;
-    case ELEMENTWISE_sigmoid:
-        return 1 / (1 + exp(-x));
-    case ELEMENTWISE_sign:
-        return (x > 0) - (x < 0);
-    case ELEMENTWISE_sin:
-        return sin(x);
-    case ELEMENTWISE_sinh:
-        return sinh(x);
-    case ELEMENTWISE_sqrt:
-        return sqrt(x);
-    case ELEMENTWISE_tan:
-        return tan(x);
-    case ELEMENTWISE_tanh:
-        return tanh(x);
-    default:
-        return 1e300;
+    case ELEMENTWISE_abs: return fabs(x);
+    case ELEMENTWISE_acos: return acos(x);
+    case ELEMENTWISE_asin: return asin(x);
+    case ELEMENTWISE_atan: return atan(x);
+    case ELEMENTWISE_cos: return cos(x);
+    case ELEMENTWISE_cosh: return cosh(x);
+    case ELEMENTWISE_erf: return erf(x);
+    case ELEMENTWISE_erfc: return erfc(x);
+    case ELEMENTWISE_exp: return exp(x);
+    case ELEMENTWISE_expm1: return expm1(x);
+    case ELEMENTWISE_log: return log(x);
+    case ELEMENTWISE_log10: return log10(x);
+    case ELEMENTWISE_log1p: return log1p(x);
+    case ELEMENTWISE_log2: return log2(x);
+    case ELEMENTWISE_neg: return -x;
+    case ELEMENTWISE_reciprocal: return 1 / x;
+    case ELEMENTWISE_sigmoid: return 1 / (1 + exp(-x));
+    case ELEMENTWISE_sign: return (x > 0) - (x < 0);
+    case ELEMENTWISE_sin: return sin(x);
+    case ELEMENTWISE_sinh: return sinh(x);
+    case ELEMENTWISE_sqrt: return sqrt(x);
+    case ELEMENTWISE_tan: return tan(x);
+    case ELEMENTWISE_tanh: return tanh(x);
+    default: return 1e300;
     }
 }
 
 static double reference_2(enum elementwise_id kernel, double x, double y)
 {
     switch (kernel) {
-    case ELEMENTWISE_add:
-        return x + y;
-    case ELEMENTWISE_sub:
-        return x - y;
-    case ELEMENTWISE_mul:
-        return x * y;
-    case ELEMENTWISE_div:
-        return x / y;
-    case ELEMENTWISE_maximum:
-        return fmax(x, y);
-    case ELEMENTWISE_minimum:
-        return fmin(x, y);
-    case ELEMENTWISE_pow:
-        return pow(x, y);
-    default:
-        return 1e300;
+    case ELEMENTWISE_add: return x + y;
+    case ELEMENTWISE_sub: return x - y;
+    case ELEMENTWISE_mul: return x * y;
+    case ELEMENTWISE_div: return x / y;
+    case ELEMENTWISE_maximum: return fmax(x, y);
+    case ELEMENTWISE_minimum: return fmin(x, y);
+    case ELEMENTWISE_pow: return pow(x, y);
+    default: return 1e300;
     }
 }
 
@@ -271,9 +239,7 @@ static void test_norm(double order)
         double expected = 0;
         for (int64_t k = 0; k < a[i].count; ++k) {
             const double v = fabs(operand_get(&a[i], k));
-            expected = order == (double)INFINITY ? fmax(expected, v)
-                       : order == 0              ? expected + (v != 0)
-                                                 : expected + pow(v, order);
+            expected = order == (double)INFINITY ? fmax(expected, v) : order == 0 ? expected + (v != 0) : expected + pow(v, order);
         }
         if (isfinite(order) && order != 0)
             expected = pow(expected, 1 / order);

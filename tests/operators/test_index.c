@@ -4,8 +4,8 @@
 #include "operand.h"
 
 static uint64_t state = 5;
-static const enum dtype types[] = {DTYPE_F64, DTYPE_F32, DTYPE_F16, DTYPE_I64, DTYPE_I32, DTYPE_I16, DTYPE_U8, DTYPE_B8, DTYPE_C64,
-                                   DTYPE_C128};
+static const enum dtype types[] = {DTYPE_F64, DTYPE_F32, DTYPE_F16, DTYPE_I64, DTYPE_I32,
+                                   DTYPE_I16, DTYPE_U8,  DTYPE_B8,  DTYPE_C64, DTYPE_C128};
 enum { TYPES = sizeof types / sizeof types[0] };
 
 static void fill(const struct operand *o)
@@ -20,16 +20,14 @@ static void fill_index(const struct operand *o, int64_t size, int negative)
         operand_set(o, i, (double)(check_random(&state) % (uint64_t)size) - (negative && i % 2 ? (double)size : 0));
 }
 
-static int64_t at(const struct operand *o, int64_t i, int64_t k, int64_t m)
-{
-    return (i * o->sizes[1] + k) * o->sizes[2] + m;
-}
+static int64_t at(const struct operand *o, int64_t i, int64_t k, int64_t m) { return (i * o->sizes[1] + k) * o->sizes[2] + m; }
 
 static void selecting(enum dtype dtype, enum layout layout)
 {
     const int64_t sizes[3] = {4, 6, 5}, count = 7;
     struct operand in = operand_make(dtype, 3, sizes, layout);
-    struct operand index = operand_make(layout % 2 ? DTYPE_I32 : DTYPE_I64, 1, &count, layout == LAYOUT_STEPPED ? layout : LAYOUT_PLAIN);
+    struct operand index =
+        operand_make(layout % 2 ? DTYPE_I32 : DTYPE_I64, 1, &count, layout == LAYOUT_STEPPED ? layout : LAYOUT_PLAIN);
     fill(&in);
     for (int dim = 0; dim < 3; ++dim) {
         int64_t out_sizes[3] = {4, 6, 5};
@@ -113,7 +111,8 @@ static void duplicates_have_an_order(void)
 {
     enum { ROWS = 50, WIDTH = 700, WRITES = 3000 };
     const int64_t sizes[2] = {ROWS, WIDTH}, source_sizes[2] = {WRITES, WIDTH}, writes = WRITES;
-    struct operand to = operand_make(DTYPE_F32, 2, sizes, LAYOUT_PLAIN), from = operand_make(DTYPE_F32, 2, source_sizes, LAYOUT_PLAIN);
+    struct operand to = operand_make(DTYPE_F32, 2, sizes, LAYOUT_PLAIN),
+                   from = operand_make(DTYPE_F32, 2, source_sizes, LAYOUT_PLAIN);
     struct operand index = operand_make(DTYPE_I64, 1, &writes, LAYOUT_PLAIN);
     float *const sums = calloc(ROWS * WIDTH, sizeof *sums);
     int64_t last[ROWS] = {0};
@@ -132,7 +131,8 @@ static void duplicates_have_an_order(void)
     CHECK(memcmp(to.memory, sums, ROWS * WIDTH * sizeof *sums) == 0, "sums don't grow in the order of positions");
     CHECK_OK(RUN(aclnnIndexPutImpl, to.tensor, list, from.tensor, false, false));
     for (int64_t r = 0; r < ROWS; ++r)
-        CHECK(operand_get(&to, r * WIDTH + 699) == operand_get(&from, last[r] * WIDTH + 699), "row %lld: not the last write", (long long)r);
+        CHECK(operand_get(&to, r * WIDTH + 699) == operand_get(&from, last[r] * WIDTH + 699), "row %lld: not the last write",
+              (long long)r);
     free(list);
     free(sums);
     operand_free(&to);
@@ -143,7 +143,8 @@ static void duplicates_have_an_order(void)
 static void masks(enum dtype dtype, enum layout layout)
 {
     const int64_t sizes[2] = {130, 300}, room = 130 * 300, pairs[2] = {2, 130 * 300};
-    struct operand in = operand_make(dtype, 2, sizes, layout), mask = operand_make(DTYPE_B8, 2, sizes, (enum layout)((layout + 1) % 2));
+    struct operand in = operand_make(dtype, 2, sizes, layout),
+                   mask = operand_make(DTYPE_B8, 2, sizes, (enum layout)((layout + 1) % 2));
     struct operand out = operand_make(dtype, 1, &room, LAYOUT_PLAIN), places = operand_make(DTYPE_I64, 2, pairs, LAYOUT_PLAIN);
     int64_t count = 0, *dims;
     uint64_t ndim;
@@ -172,7 +173,8 @@ static void masks(enum dtype dtype, enum layout layout)
 static void embedding_and_its_gradient(void)
 {
     const int64_t table[2] = {9, 5}, list[2] = {4, 3}, result[3] = {4, 3, 5};
-    struct operand weight = operand_make(DTYPE_F32, 2, table, LAYOUT_PLAIN), index = operand_make(DTYPE_I64, 2, list, LAYOUT_TRANSPOSED);
+    struct operand weight = operand_make(DTYPE_F32, 2, table, LAYOUT_PLAIN),
+                   index = operand_make(DTYPE_I64, 2, list, LAYOUT_TRANSPOSED);
     struct operand out = operand_make(DTYPE_F32, 3, result, LAYOUT_PLAIN), grad = operand_make(DTYPE_F32, 2, table, LAYOUT_OFFSET);
     double expected[45] = {0}, uses[9] = {0};
     fill(&weight);
@@ -197,7 +199,8 @@ static void bad_indices_are_reported(void)
 {
     const int64_t sizes[2] = {3, 4}, two = 2, out_sizes[2] = {2, 4};
     struct operand in = operand_make(DTYPE_F32, 2, sizes, LAYOUT_PLAIN), index = operand_make(DTYPE_I64, 1, &two, LAYOUT_PLAIN);
-    struct operand out = operand_make(DTYPE_F32, 2, out_sizes, LAYOUT_PLAIN), grid = operand_make(DTYPE_I64, 2, out_sizes, LAYOUT_PLAIN);
+    struct operand out = operand_make(DTYPE_F32, 2, out_sizes, LAYOUT_PLAIN),
+                   grid = operand_make(DTYPE_I64, 2, out_sizes, LAYOUT_PLAIN);
     operand_set(&index, 1, 3);
     CHECK_FAILS(RUN(aclnnIndexSelect, in.tensor, 0, index.tensor, out.tensor), ERROR_RT_DEVICE_TASK,
                 "index 3 is out of bounds for dimension 0 with size 3");

@@ -91,8 +91,8 @@ static void test_adamw_v2(enum dtype dtype, double tolerance, int amsgrad)
             operand_set(&s.step[i], 0, step - 1); /* counted from 0 */
             expect_adam(&s, i, step, 1, amsgrad, 1, 1);
             CHECK_OK(RUN(aclnnApplyAdamWV2, s.p[i].tensor, s.m[i].tensor, s.v[i].tensor, amsgrad ? s.x[i].tensor : NULL,
-                         s.g[i].tensor, s.step[i].tensor, (float)lr, (float)beta1, (float)beta2, (float)decay, (float)eps,
-                         amsgrad, false));
+                         s.g[i].tensor, s.step[i].tensor, (float)lr, (float)beta1, (float)beta2, (float)decay, (float)eps, amsgrad,
+                         false));
         }
     }
     check_state(&s, tolerance, "AdamWV2");
@@ -172,8 +172,7 @@ static void test_fused_sgd(double momentum, int nesterov)
 
 static void test_scale_update(void)
 {
-    struct operand scale = operand_make(DTYPE_F32, 0, NULL, LAYOUT_PLAIN),
-                   tracker = operand_make(DTYPE_I32, 0, NULL, LAYOUT_PLAIN);
+    struct operand scale = operand_make(DTYPE_F32, 0, NULL, LAYOUT_PLAIN), tracker = operand_make(DTYPE_I32, 0, NULL, LAYOUT_PLAIN);
     struct operand found = operand_make(DTYPE_F32, 0, NULL, LAYOUT_PLAIN);
     operand_set(&scale, 0, 1024);
     for (int step = 1; step <= 4; ++step)

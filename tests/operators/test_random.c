@@ -36,7 +36,9 @@ static void the_counter_rule(void)
     operand_free(&x);
 }
 
-struct moments { double mean, variance, low, high; };
+struct moments {
+    double mean, variance, low, high;
+};
 
 static struct moments moments_of(const struct operand *x)
 {
@@ -69,8 +71,8 @@ static void distributions(enum dtype dtype, enum layout layout)
           dtype_name(dtype), m.mean, m.variance);
     CHECK_OK(RUN(aclnnSimThreadExponential, x.tensor, x.count, 4, 11, 4));
     m = moments_of(&x);
-    CHECK(fabs(m.mean - 0.25) < 0.003 && fabs(m.variance - 0.0625) < 0.002 && m.low >= 0, "exponential %s: %g %g", dtype_name(dtype),
-          m.mean, m.variance);
+    CHECK(fabs(m.mean - 0.25) < 0.003 && fabs(m.variance - 0.0625) < 0.002 && m.low >= 0, "exponential %s: %g %g",
+          dtype_name(dtype), m.mean, m.variance);
     operand_free(&x);
     operand_free(&plain);
 }
@@ -95,7 +97,8 @@ static void uniform_fills_its_bins(void)
 static void bernoulli_and_integers(void)
 {
     const int64_t n = MANY;
-    aclScalar *const never = scalar_f64(0), *const always = scalar_f64(1), *const often = scalar_f64(0.7), *const wrong = scalar_f64(1.5);
+    aclScalar *const never = scalar_f64(0), *const always = scalar_f64(1), *const often = scalar_f64(0.7),
+                     *const wrong = scalar_f64(1.5);
     for (enum dtype d = 0; d < DTYPE_COUNT; ++d) {
         if (dtype_kind(d) == KIND_COMPLEX)
             continue;

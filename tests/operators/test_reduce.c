@@ -6,15 +6,18 @@
 
 enum { DIMS = 3 };
 static uint64_t state = 3;
-static const enum dtype real_types[] = {DTYPE_F64, DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_I64, DTYPE_I32, DTYPE_I16, DTYPE_I8,
-                                        DTYPE_U8, DTYPE_B8};
+static const enum dtype real_types[] = {DTYPE_F64, DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_I64,
+                                        DTYPE_I32, DTYPE_I16, DTYPE_I8,  DTYPE_U8,   DTYPE_B8};
 enum { REAL_TYPES = sizeof real_types / sizeof real_types[0] };
 
 static void fill(const struct operand *o)
 {
     for (int64_t i = 0; i < o->count; ++i) {
         const double x = check_random_real(&state) * 6;
-        operand_set(o, i, dtype_is_floating(o->dtype) ? x : o->dtype == DTYPE_U8 || o->dtype == DTYPE_B8 ? fabs(trunc(x)) : trunc(x));
+        operand_set(o, i,
+                    dtype_is_floating(o->dtype)                    ? x
+                    : o->dtype == DTYPE_U8 || o->dtype == DTYPE_B8 ? fabs(trunc(x))
+                                                                   : trunc(x));
     }
 }
 
@@ -42,7 +45,8 @@ static int64_t result_of(const struct problem *p, int64_t element)
 
 static struct problem problem_make(enum dtype dtype, const int64_t *sizes, unsigned mask, int keepdim, enum layout layout)
 {
-    struct problem p = {.in = operand_make(dtype, DIMS, sizes, layout), .mask = mask, .keepdim = keepdim, .results = 1, .reduced = 1};
+    struct problem p = {
+        .in = operand_make(dtype, DIMS, sizes, layout), .mask = mask, .keepdim = keepdim, .results = 1, .reduced = 1};
     fill(&p.in);
     for (int d = 0; d < DIMS; ++d) {
         if (mask >> d & 1) {
@@ -123,7 +127,11 @@ static void check_problem(const struct problem *p, enum what what, enum layout l
     const enum dtype out_type = what == ANY || what == ALL ? DTYPE_B8 : what == SUM && !floating ? DTYPE_I64 : in;
     struct operand out = operand_make(out_type, p->out_ndim, p->out_sizes, layout);
     CHECK_OK(run(p, what, &out));
-    const double tolerance = in == DTYPE_F64 ? 1e-13 : in == DTYPE_F32 ? 1e-5 : in == DTYPE_F16 ? 1e-3 : in == DTYPE_BF16 ? 8e-3 : 0;
+    const double tolerance = in == DTYPE_F64    ? 1e-13
+                             : in == DTYPE_F32  ? 1e-5
+                             : in == DTYPE_F16  ? 1e-3
+                             : in == DTYPE_BF16 ? 8e-3
+                                                : 0;
     for (int64_t i = 0; i < out.count; ++i) {
         const double got = operand_get(&out, i), expected = reference(p, what, i);
         CHECK(check_near(got, expected, tolerance) || check_near(got, operand_rounded(out_type, expected), tolerance),
@@ -226,7 +234,8 @@ static void errors_name_what_is_wrong(void)
 {
     const int64_t sizes[2] = {2, 3}, two = 2, bad[2] = {0, 5}, twice[2] = {1, -1};
     struct operand in = operand_make(DTYPE_F32, 2, sizes, LAYOUT_PLAIN), out = operand_make(DTYPE_F32, 1, &two, LAYOUT_PLAIN);
-    struct operand integer = operand_make(DTYPE_I64, 1, &two, LAYOUT_PLAIN), complex = operand_make(DTYPE_C64, 2, sizes, LAYOUT_PLAIN);
+    struct operand integer = operand_make(DTYPE_I64, 1, &two, LAYOUT_PLAIN),
+                   complex = operand_make(DTYPE_C64, 2, sizes, LAYOUT_PLAIN);
     aclIntArray *const outside = aclCreateIntArray(bad, 2), *const repeated = aclCreateIntArray(twice, 2);
     aclIntArray *const last = aclCreateIntArray(&twice[0], 1);
     CHECK_FAILS(RUN(aclnnAmax, in.tensor, outside, false, out.tensor), ACLNN_ERROR_PARAM, "dim is 5");

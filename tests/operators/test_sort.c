@@ -3,8 +3,8 @@
 #include "operand.h"
 
 static uint64_t state = 9;
-static const enum dtype types[] = {DTYPE_F64, DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_I64, DTYPE_I32, DTYPE_I16, DTYPE_I8, DTYPE_U8,
-                                   DTYPE_B8};
+static const enum dtype types[] = {DTYPE_F64, DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_I64,
+                                   DTYPE_I32, DTYPE_I16, DTYPE_I8,  DTYPE_U8,   DTYPE_B8};
 enum { TYPES = sizeof types / sizeof types[0] };
 
 /* Few different values, so that equal ones meet; some NaN and both zeros among floats. */
@@ -15,7 +15,10 @@ static void fill(const struct operand *o)
         if (dtype_is_floating(o->dtype))
             operand_set(o, i, dice == 0 ? NAN : dice == 1 ? -0.0 : (double)(int64_t)dice - 12);
         else
-            operand_set(o, i, o->dtype == DTYPE_B8 ? (double)(dice % 2) : o->dtype == DTYPE_U8 ? (double)dice * 10 : (double)dice - 12);
+            operand_set(o, i,
+                        o->dtype == DTYPE_B8   ? (double)(dice % 2)
+                        : o->dtype == DTYPE_U8 ? (double)dice * 10
+                                               : (double)dice - 12);
     }
 }
 
@@ -26,7 +29,8 @@ static void sorting(enum dtype dtype, enum layout layout, int descending)
 {
     enum { N = 300 };
     const int64_t sizes[3] = {3, N, 2};
-    struct operand in = operand_make(dtype, 3, sizes, layout), values = operand_make(dtype, 3, sizes, (enum layout)((layout + 1) % 4));
+    struct operand in = operand_make(dtype, 3, sizes, layout),
+                   values = operand_make(dtype, 3, sizes, (enum layout)((layout + 1) % 4));
     struct operand places = operand_make(DTYPE_I64, 3, sizes, (enum layout)((layout + 2) % 4));
     fill(&in);
     CHECK_OK(RUN(aclnnSort, in.tensor, true, 1, descending, values.tensor, places.tensor));
@@ -112,7 +116,8 @@ static void distinct_values(enum dtype dtype)
     }
     CHECK_INT(total, n);
     for (int64_t i = 0; i < n; ++i)
-        CHECK(operand_get(&values, (int64_t)operand_get(&inverse, i)) == operand_get(&in, i), "unique %s: inverse", dtype_name(dtype));
+        CHECK(operand_get(&values, (int64_t)operand_get(&inverse, i)) == operand_get(&in, i), "unique %s: inverse",
+              dtype_name(dtype));
     free(dims);
     operand_free(&in);
     operand_free(&values);

@@ -61,100 +61,53 @@ static double fast_gelu(double x) { return x * sigmoid(1.702 * x); }
 static double reference_1(enum elementwise_id kernel, double x)
 {
     switch (kernel) {
-    case ELEMENTWISE_neg:
-        return -x;
-    case ELEMENTWISE_sign:
-        return (x > 0) - (x < 0);
-    case ELEMENTWISE_floor:
-        return floor(x);
-    case ELEMENTWISE_ceil:
-        return ceil(x);
-    case ELEMENTWISE_trunc:
-        return trunc(x);
-    case ELEMENTWISE_round:
-        return rint(x);
-    case ELEMENTWISE_frac:
-        return x - trunc(x);
-    case ELEMENTWISE_sqrt:
-        return sqrt(x);
-    case ELEMENTWISE_rsqrt:
-        return 1 / sqrt(x);
-    case ELEMENTWISE_reciprocal:
-        return 1 / x;
-    case ELEMENTWISE_exp:
-        return exp(x);
-    case ELEMENTWISE_exp2:
-        return exp2(x);
-    case ELEMENTWISE_expm1:
-        return expm1(x);
-    case ELEMENTWISE_log:
-        return log(x);
-    case ELEMENTWISE_log2:
-        return log2(x);
-    case ELEMENTWISE_log10:
-        return log10(x);
-    case ELEMENTWISE_log1p:
-        return log1p(x);
-    case ELEMENTWISE_sin:
-        return sin(x);
-    case ELEMENTWISE_cos:
-        return cos(x);
-    case ELEMENTWISE_tan:
-        return tan(x);
-    case ELEMENTWISE_asin:
-        return asin(x);
-    case ELEMENTWISE_acos:
-        return acos(x);
-    case ELEMENTWISE_atan:
-        return atan(x);
-    case ELEMENTWISE_sinh:
-        return sinh(x);
-    case ELEMENTWISE_cosh:
-        return cosh(x);
-    case ELEMENTWISE_tanh:
-        return tanh(x);
-    case ELEMENTWISE_asinh:
-        return asinh(x);
-    case ELEMENTWISE_acosh:
-        return acosh(x);
-    case ELEMENTWISE_atanh:
-        return atanh(x);
-    case ELEMENTWISE_erf:
-        return erf(x);
-    case ELEMENTWISE_erfc:
-        return erfc(x);
-    case ELEMENTWISE_sinc:
-        return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x);
-    case ELEMENTWISE_sigmoid:
-        return sigmoid(x);
-    case ELEMENTWISE_logical_not:
-        return x == 0;
-    case ELEMENTWISE_is_finite:
-        return isfinite(x);
-    case ELEMENTWISE_is_pos_inf:
-        return x == (double)INFINITY;
-    case ELEMENTWISE_is_neg_inf:
-        return x == -(double)INFINITY;
-    case ELEMENTWISE_sign_bit:
-        return signbit(x) != 0;
-    case ELEMENTWISE_relu:
-        return x != x ? x : fmax(x, 0);
-    case ELEMENTWISE_silu:
-        return silu(x);
-    case ELEMENTWISE_gelu_tanh:
-        return gelu_tanh(x);
-    case ELEMENTWISE_fast_gelu:
-        return fast_gelu(x);
-    case ELEMENTWISE_hardswish:
-        return x * relu6(x) / 6;
-    case ELEMENTWISE_hardsigmoid:
-        return relu6(x) / 6;
-    case ELEMENTWISE_mish:
-        return mish(x);
-    case ELEMENTWISE_log_sigmoid:
-        return x != x ? x : fmin(x, 0) - log1p(exp(-fabs(x)));
-    default:
-        return 1e300;
+    case ELEMENTWISE_neg: return -x;
+    case ELEMENTWISE_sign: return (x > 0) - (x < 0);
+    case ELEMENTWISE_floor: return floor(x);
+    case ELEMENTWISE_ceil: return ceil(x);
+    case ELEMENTWISE_trunc: return trunc(x);
+    case ELEMENTWISE_round: return rint(x);
+    case ELEMENTWISE_frac: return x - trunc(x);
+    case ELEMENTWISE_sqrt: return sqrt(x);
+    case ELEMENTWISE_rsqrt: return 1 / sqrt(x);
+    case ELEMENTWISE_reciprocal: return 1 / x;
+    case ELEMENTWISE_exp: return exp(x);
+    case ELEMENTWISE_exp2: return exp2(x);
+    case ELEMENTWISE_expm1: return expm1(x);
+    case ELEMENTWISE_log: return log(x);
+    case ELEMENTWISE_log2: return log2(x);
+    case ELEMENTWISE_log10: return log10(x);
+    case ELEMENTWISE_log1p: return log1p(x);
+    case ELEMENTWISE_sin: return sin(x);
+    case ELEMENTWISE_cos: return cos(x);
+    case ELEMENTWISE_tan: return tan(x);
+    case ELEMENTWISE_asin: return asin(x);
+    case ELEMENTWISE_acos: return acos(x);
+    case ELEMENTWISE_atan: return atan(x);
+    case ELEMENTWISE_sinh: return sinh(x);
+    case ELEMENTWISE_cosh: return cosh(x);
+    case ELEMENTWISE_tanh: return tanh(x);
+    case ELEMENTWISE_asinh: return asinh(x);
+    case ELEMENTWISE_acosh: return acosh(x);
+    case ELEMENTWISE_atanh: return atanh(x);
+    case ELEMENTWISE_erf: return erf(x);
+    case ELEMENTWISE_erfc: return erfc(x);
+    case ELEMENTWISE_sinc: return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x);
+    case ELEMENTWISE_sigmoid: return sigmoid(x);
+    case ELEMENTWISE_logical_not: return x == 0;
+    case ELEMENTWISE_is_finite: return isfinite(x);
+    case ELEMENTWISE_is_pos_inf: return x == (double)INFINITY;
+    case ELEMENTWISE_is_neg_inf: return x == -(double)INFINITY;
+    case ELEMENTWISE_sign_bit: return signbit(x) != 0;
+    case ELEMENTWISE_relu: return x != x ? x : fmax(x, 0);
+    case ELEMENTWISE_silu: return silu(x);
+    case ELEMENTWISE_gelu_tanh: return gelu_tanh(x);
+    case ELEMENTWISE_fast_gelu: return fast_gelu(x);
+    case ELEMENTWISE_hardswish: return x * relu6(x) / 6;
+    case ELEMENTWISE_hardsigmoid: return relu6(x) / 6;
+    case ELEMENTWISE_mish: return mish(x);
+    case ELEMENTWISE_log_sigmoid: return x != x ? x : fmin(x, 0) - log1p(exp(-fabs(x)));
+    default: return 1e300;
     }
 }
 
@@ -164,24 +117,15 @@ static double slope(double (*f)(double), double x) { return (f(x + 1e-5) - f(x -
 static double reference_gradient(enum elementwise_id kernel, double g, double y)
 {
     switch (kernel) {
-    case ELEMENTWISE_silu_backward:
-        return g * slope(silu, y);
-    case ELEMENTWISE_sigmoid_backward:
-        return g * (1 - y) * y;
-    case ELEMENTWISE_tanh_backward:
-        return g * (1 - y * y);
-    case ELEMENTWISE_gelu_tanh_backward:
-        return g * slope(gelu_tanh, y);
-    case ELEMENTWISE_fast_gelu_backward:
-        return g * slope(fast_gelu, y);
-    case ELEMENTWISE_hardswish_backward:
-        return y <= -3 ? 0 : y < 3 ? g * (y / 3 + 0.5) : g;
-    case ELEMENTWISE_hardsigmoid_backward:
-        return y > -3 && y < 3 ? g / 6 : 0;
-    case ELEMENTWISE_mish_backward:
-        return g * slope(mish, y);
-    default:
-        return 1e300;
+    case ELEMENTWISE_silu_backward: return g * slope(silu, y);
+    case ELEMENTWISE_sigmoid_backward: return g * (1 - y) * y;
+    case ELEMENTWISE_tanh_backward: return g * (1 - y * y);
+    case ELEMENTWISE_gelu_tanh_backward: return g * slope(gelu_tanh, y);
+    case ELEMENTWISE_fast_gelu_backward: return g * slope(fast_gelu, y);
+    case ELEMENTWISE_hardswish_backward: return y <= -3 ? 0 : y < 3 ? g * (y / 3 + 0.5) : g;
+    case ELEMENTWISE_hardsigmoid_backward: return y > -3 && y < 3 ? g / 6 : 0;
+    case ELEMENTWISE_mish_backward: return g * slope(mish, y);
+    default: return 1e300;
     }
 }
 

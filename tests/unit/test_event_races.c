@@ -40,12 +40,8 @@ static void step(uint64_t random)
         else
             exchange(which, NULL);
         break;
-    case 2:
-        (void)aclrtResetEvent(event, streams[at]);
-        break;
-    case 3:
-        (void)aclrtSynchronizeEventWithTimeout(event, 20);
-        break;
+    case 2: (void)aclrtResetEvent(event, streams[at]); break;
+    case 3: (void)aclrtSynchronizeEventWithTimeout(event, 20); break;
     case 4:
         (void)aclrtQueryEventStatus(event, &status);
         (void)aclrtQueryEventWaitStatus(event, &waiting);
@@ -58,11 +54,8 @@ static void step(uint64_t random)
     case 6:
     case 7:
     case 8:
-    case 9:
-        (void)aclrtStreamWaitEvent(streams[at], event);
-        break;
-    default:
-        (void)aclrtRecordEvent(event, streams[at]);
+    case 9: (void)aclrtStreamWaitEvent(streams[at], event); break;
+    default: (void)aclrtRecordEvent(event, streams[at]);
     }
 }
 

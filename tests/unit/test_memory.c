@@ -91,8 +91,7 @@ static void bounds(void)
     CHECK_FAILS(aclrtMemset(device, 301, 0, 301), ACL_ERROR_INVALID_PARAM, "has 300 left");
     CHECK_OK(aclrtFree(other));
     CHECK_FAILS(aclrtMemset(other, 300, 0, 300), ACL_ERROR_INVALID_PARAM, "no live block");
-    CHECK_FAILS(aclrtMemcpyAsync(host, 300, other, 300, ACL_MEMCPY_DEVICE_TO_HOST, NULL), ACL_ERROR_INVALID_PARAM,
-                "no live block");
+    CHECK_FAILS(aclrtMemcpyAsync(host, 300, other, 300, ACL_MEMCPY_DEVICE_TO_HOST, NULL), ACL_ERROR_INVALID_PARAM, "no live block");
     CHECK_OK(aclrtFree(device));
 }
 

@@ -8,7 +8,9 @@
 #include "runtime/device.h"
 #include "runtime/stream.h"
 
-struct memory { float bad[4], from_bad[4], good[4]; };
+struct memory {
+    float bad[4], from_bad[4], good[4];
+};
 
 static const char *name_of(const struct task *task) { return task->detail ? "second" : "first"; }
 
@@ -61,14 +63,18 @@ static int run_count(struct task *task)
     return 0;
 }
 
-struct producer { struct stream *stream; int64_t *counter; uint8_t flags; };
+struct producer {
+    struct stream *stream;
+    int64_t *counter;
+    uint8_t flags;
+};
 
 static void *produce(void *argument)
 {
     const struct producer *const p = argument;
     for (int i = 0; i < 20000; ++i) {
-        const struct task task = {.run = run_count, .class = &class, .out = p->counter,
-                                  .flags = i % 3 ? p->flags : (uint8_t)(TASK_SMALL ^ p->flags)};
+        const struct task task = {
+            .run = run_count, .class = &class, .out = p->counter, .flags = i % 3 ? p->flags : (uint8_t)(TASK_SMALL ^ p->flags)};
         CHECK(stream_launch(p->stream, &task) == 0, "launch");
         if (i % 997 == 0)
             CHECK(stream_synchronize(p->stream, -1) == 0, "synchronize");

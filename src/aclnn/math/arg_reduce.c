@@ -6,11 +6,19 @@
 #include "aclnnop/all_operators.h"
 #include "base/pool.h"
 
-struct arg_job { int dim; enum fold fold; bool has_values; };
+struct arg_job {
+    int dim;
+    enum fold fold;
+    bool has_values;
+};
 
 enum { OWN_BYTES = 1 << 16, RESULT_GRAIN = 1 << 14 };
 
-struct write_work { struct view out; const char *results; enum accumulate type; };
+struct write_work {
+    struct view out;
+    const char *results;
+    enum accumulate type;
+};
 
 static void write_range(void *argument, int64_t begin, int64_t end)
 {
@@ -60,8 +68,8 @@ static int add_output(struct plan *plan, const aclTensor *tensor, const char *na
     return check_output_not_expanded(plan, out, name);
 }
 
-static int arg_checked(struct plan *plan, const aclTensor *self, int64_t dim, bool keepdim, aclTensor *values,
-                       aclTensor *indices, const char *indices_name, struct arg_job *job, int64_t *bytes)
+static int arg_checked(struct plan *plan, const aclTensor *self, int64_t dim, bool keepdim, aclTensor *values, aclTensor *indices,
+                       const char *indices_name, struct arg_job *job, int64_t *bytes)
 {
     struct view *in;
     struct reduction r;
@@ -80,8 +88,8 @@ static int arg_checked(struct plan *plan, const aclTensor *self, int64_t dim, bo
     return 0;
 }
 
-static int arg_plan(enum operator_id id, const aclTensor *self, int64_t dim, bool keepdim, aclTensor *values,
-                    aclTensor *indices, uint64_t *workspace_size, aclOpExecutor **executor)
+static int arg_plan(enum operator_id id, const aclTensor *self, int64_t dim, bool keepdim, aclTensor *values, aclTensor *indices,
+                    uint64_t *workspace_size, aclOpExecutor **executor)
 {
     struct plan *plan;
     int64_t bytes;
@@ -116,7 +124,11 @@ POSITION_OF_EXTREME(ArgMin)
 
 /* --- Equal: are two tensors the same? ------------------------------------------------------------------------------------ */
 
-struct equal_work { struct view a, b; enum accumulate type; atomic_bool differ; };
+struct equal_work {
+    struct view a, b;
+    enum accumulate type;
+    atomic_bool differ;
+};
 
 enum { EQUAL_GRAIN = 1 << 15 };
 

@@ -8,12 +8,9 @@
 static bool scalar_is_one(const struct aclScalar *s)
 {
     switch (dtype_kind(s->dtype)) {
-    case KIND_FLOAT:
-        return s->value.f64 == 1;
-    case KIND_COMPLEX:
-        return s->value.c128.re == 1 && s->value.c128.im == 0;
-    default:
-        return s->value.i64 == 1;
+    case KIND_FLOAT: return s->value.f64 == 1;
+    case KIND_COMPLEX: return s->value.c128.re == 1 && s->value.c128.im == 0;
+    default: return s->value.i64 == 1;
     }
 }
 
@@ -59,9 +56,9 @@ static bool plan_plain_sum(enum operator_id id, enum elementwise_id kernel, cons
 }
 
 /* With alpha 1; scalar_first: the scalar is the left operand. */
-static bool plan_plain_scalar_sum(enum operator_id id, enum elementwise_id kernel, const aclTensor *tensor,
-                                  const aclScalar *scalar, bool scalar_first, const aclScalar *alpha, const aclTensor *out,
-                                  uint64_t *workspace_size, aclOpExecutor **executor)
+static bool plan_plain_scalar_sum(enum operator_id id, enum elementwise_id kernel, const aclTensor *tensor, const aclScalar *scalar,
+                                  bool scalar_first, const aclScalar *alpha, const aclTensor *out, uint64_t *workspace_size,
+                                  aclOpExecutor **executor)
 {
     return alpha && scalar_is_one(alpha) &&
            elementwise_plan_small_scalar(id, kernel, CALL_EXACT_SCALARS, tensor, scalar, scalar_first, out, workspace_size,

@@ -9,7 +9,9 @@ static const char *name_of(const struct plan *plan) { return operator_name((enum
 
 /* --- cat, stack ------------------------------------------------------------------------------------------------------------- */
 
-struct cat_job { int dim; };
+struct cat_job {
+    int dim;
+};
 
 /* torch's cat skips one-dimensional tensors without elements, whatever the others look like. */
 static bool is_skipped(const struct view *v) { return v->ndim == 1 && v->sizes[0] == 0; }
@@ -45,8 +47,8 @@ static int copy_views(struct plan *plan, const aclTensorList *tensors)
         const aclTensor *const t = tensors->tensors[i];
         TRY(check_not_null(plan, t, "an entry of tensors"));
         if (t->view.dtype == DTYPE_NONE || (!t->view.data && t->view.count > 0))
-            return error_set(ACLNN_ERROR_PARAM, name_of(plan), "tensors[%llu] has data type %d or no memory",
-                             (unsigned long long)i, t->acl_dtype);
+            return error_set(ACLNN_ERROR_PARAM, name_of(plan), "tensors[%llu] has data type %d or no memory", (unsigned long long)i,
+                             t->acl_dtype);
         plan->extra_views[plan->extra_view_count++] = t->view;
     }
     return 0;
@@ -76,8 +78,10 @@ static int cat_checked(struct plan *plan, const aclTensorList *tensors, int64_t 
         if (is_skipped(in))
             continue;
         if (in->ndim == 0 || in->ndim != to->ndim)
-            return error_set(ACLNN_ERROR_PARAM, name_of(plan), "tensors[%lld] is %s and out is %s: they need as many dimensions, "
-                             "at least one", (long long)i, view_text(in), view_text(to));
+            return error_set(ACLNN_ERROR_PARAM, name_of(plan),
+                             "tensors[%lld] is %s and out is %s: they need as many dimensions, "
+                             "at least one",
+                             (long long)i, view_text(in), view_text(to));
         sizes[*wrapped] = in->sizes[*wrapped];
         TRY(check_sizes(plan, in, "an entry of tensors", sizes, to->ndim));
         total += in->sizes[*wrapped];
@@ -183,7 +187,10 @@ aclnnStatus aclnnFlipGetWorkspaceSize(const aclTensor *self, const aclIntArray *
 }
 ACLNN_PHASE_2(Flip)
 
-struct roll_job { int64_t shifts[TENSOR_MAX_DIMS]; bool flattened; };
+struct roll_job {
+    int64_t shifts[TENSOR_MAX_DIMS];
+    bool flattened;
+};
 
 /* Each rolled dimension is two pieces, so k of them make 2^k copies. */
 static void roll_pieces(struct view from, struct view to, const int64_t *shifts, int dim)
@@ -305,8 +312,8 @@ static int repeat_checked(struct plan *plan, const aclTensor *self, const aclInt
     return check_sizes(plan, to, "out", sizes, (int)repeats->count);
 }
 
-aclnnStatus aclnnRepeatGetWorkspaceSize(const aclTensor *self, const aclIntArray *repeats, aclTensor *out,
-                                        uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnRepeatGetWorkspaceSize(const aclTensor *self, const aclIntArray *repeats, aclTensor *out, uint64_t *workspaceSize,
+                                        aclOpExecutor **executor)
 {
     struct plan *plan;
     TRY(plan_begin(OPERATOR_Repeat, repeat_run, workspaceSize, executor, &plan));

@@ -230,12 +230,11 @@ aclnnStatus aclnnInplaceFillDiagonalGetWorkspaceSize(aclTensor *selfRef, const a
                      view_text(self));
     PLAN_TRY(plan, elementwise_check_output(id, self, "selfRef"));
     const enum dtype_kind kind = dtype_kind((enum dtype)self->dtype);
-    *PLAN_IMMEDIATE(plan, struct diagonal) =
-        (struct diagonal){.value = elementwise_scalar_from(fillValue, (enum dtype)self->dtype),
-                          .wrap = wrap && self->ndim == 2,
-                          .dtype = kind == KIND_COMPLEX ? DTYPE_C128
-                                   : kind == KIND_FLOAT ? DTYPE_F64
-                                                        : DTYPE_I64};
+    *PLAN_IMMEDIATE(plan, struct diagonal) = (struct diagonal){.value = elementwise_scalar_from(fillValue, (enum dtype)self->dtype),
+                                                               .wrap = wrap && self->ndim == 2,
+                                                               .dtype = kind == KIND_COMPLEX ? DTYPE_C128
+                                                                        : kind == KIND_FLOAT ? DTYPE_F64
+                                                                                             : DTYPE_I64};
     plan->task.flags = 0;
     return plan_finish(plan, 0, workspaceSize, executor);
 }

@@ -39,8 +39,8 @@ static void sequence_range(void *argument, int64_t begin, int64_t end)
         }
         for (int64_t i = 0; i < n; ++i) {
             const int64_t k = at + i;
-            tile[i] = s->from_both_ends && k >= half ? s->end - s->step * (double)(s->out.count - 1 - k)
-                                                     : s->start + s->step * (double)k;
+            tile[i] =
+                s->from_both_ends && k >= half ? s->end - s->step * (double)(s->out.count - 1 - k) : s->start + s->step * (double)k;
         }
         for (int64_t i = 0; s->base != 0 && i < n; ++i)
             tile[i] = pow(s->base, tile[i]);
@@ -104,8 +104,8 @@ aclnnStatus aclnnRangeGetWorkspaceSize(const aclScalar *start, const aclScalar *
 }
 ACLNN_PHASE_2(Range)
 
-static int steps_plan(enum operator_id id, const aclScalar *start, const aclScalar *end, int64_t steps, double base,
-                      aclTensor *out, uint64_t *workspace_size, aclOpExecutor **executor)
+static int steps_plan(enum operator_id id, const aclScalar *start, const aclScalar *end, int64_t steps, double base, aclTensor *out,
+                      uint64_t *workspace_size, aclOpExecutor **executor)
 {
     struct plan *plan;
     TRY(sequence_begin(id, start, end, out, workspace_size, executor, &plan));
@@ -177,7 +177,11 @@ ACLNN_PHASE_2(Eye)
 /* --- triangles --------------------------------------------------------------------------------------------------------------- */
 
 /* Operands: self, out (the same memory when in place). */
-struct triangle { const struct view *in, *out; int64_t diagonal; bool upper; };
+struct triangle {
+    const struct view *in, *out;
+    int64_t diagonal;
+    bool upper;
+};
 
 static void triangle_rows(void *argument, int64_t begin, int64_t end)
 {
@@ -202,7 +206,10 @@ static void triangle_rows(void *argument, int64_t begin, int64_t end)
     }
 }
 
-struct triangle_job { int64_t diagonal; bool upper; };
+struct triangle_job {
+    int64_t diagonal;
+    bool upper;
+};
 
 static int triangle_run(struct plan *plan)
 {

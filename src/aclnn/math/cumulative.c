@@ -38,7 +38,10 @@ static void scan_lines(void *argument, int64_t begin, int64_t end)
     for (int64_t line = begin; line < end; ++line) {
         const char *const in = w->in.data + walk_offset(line, w->other_ndim, w->other_sizes, w->other_in) * in_bytes;
         char *const out = w->out.data + walk_offset(line, w->other_ndim, w->other_sizes, w->other_out) * out_bytes;
-        union { double f64; int64_t i64; } carry;
+        union {
+            double f64;
+            int64_t i64;
+        } carry;
         if (w->type == ACCUMULATE_F64)
             carry.f64 = w->scan == SCAN_prod;
         else
@@ -66,10 +69,10 @@ static void scan_columns(void *argument, int64_t begin, int64_t end)
     double sums[COLUMNS], row[COLUMNS];
     for (int64_t item = begin; item < end; ++item) {
         const int64_t line = item / groups, column = item % groups * COLUMNS, count = least(COLUMNS, width - column);
-        const char *in = w->in.data + (walk_offset(line, w->other_ndim, w->other_sizes, w->other_in) +
-                                       column * w->in.strides[last]) * in_bytes;
-        char *out = w->out.data + (walk_offset(line, w->other_ndim, w->other_sizes, w->other_out) +
-                                   column * w->out.strides[last]) * out_bytes;
+        const char *in =
+            w->in.data + (walk_offset(line, w->other_ndim, w->other_sizes, w->other_in) + column * w->in.strides[last]) * in_bytes;
+        char *out = w->out.data +
+                    (walk_offset(line, w->other_ndim, w->other_sizes, w->other_out) + column * w->out.strides[last]) * out_bytes;
         for (int64_t i = 0; i < w->in.sizes[w->dim]; ++i) {
             load(i == 0 ? sums : row, in, w->in.strides[last], count);
             if (i > 0)
@@ -93,8 +96,8 @@ static void scan_extremes(void *argument, int64_t begin, int64_t end)
     for (int64_t line = begin; line < end; ++line) {
         const char *const in = w->in.data + walk_offset(line, w->other_ndim, w->other_sizes, w->other_in) * in_bytes;
         char *const out = w->out.data + walk_offset(line, w->other_ndim, w->other_sizes, w->other_out) * in_bytes;
-        char *const positions = w->positions.data +
-                                walk_offset(line, w->other_ndim, w->other_sizes, w->other_positions) * positions_bytes;
+        char *const positions =
+            w->positions.data + walk_offset(line, w->other_ndim, w->other_sizes, w->other_positions) * positions_bytes;
         double best = 0;
         int64_t at = -1;
         for (int64_t i = 0; i < n; i += TILE) {
@@ -123,15 +126,18 @@ static void find_lines(struct scan_work *w, bool without_last)
     }
 }
 
-
-struct scan_job { int dim; enum scan scan; int minimum; };
+struct scan_job {
+    int dim;
+    enum scan scan;
+    int minimum;
+};
 
 /* Operands: self, out. */
 static int scan_run(struct plan *plan)
 {
     const struct scan_job *const job = PLAN_IMMEDIATE(plan, struct scan_job);
-    struct scan_work w = {.in = view_at_least_1d(plan->operands[0]), .out = view_at_least_1d(plan->operands[1]), .dim = job->dim,
-                          .scan = job->scan};
+    struct scan_work w = {
+        .in = view_at_least_1d(plan->operands[0]), .out = view_at_least_1d(plan->operands[1]), .dim = job->dim, .scan = job->scan};
     if (w.in.count == 0)
         return 0;
     view_as_real(&w.in);
@@ -194,8 +200,11 @@ ACLNN_PHASE_2(Cumprod)
 static int extreme_run(struct plan *plan)
 {
     const struct scan_job *const job = PLAN_IMMEDIATE(plan, struct scan_job);
-    struct scan_work w = {.in = view_at_least_1d(plan->operands[0]), .out = view_at_least_1d(plan->operands[1]),
-                          .positions = view_at_least_1d(plan->operands[2]), .dim = job->dim, .minimum = job->minimum};
+    struct scan_work w = {.in = view_at_least_1d(plan->operands[0]),
+                          .out = view_at_least_1d(plan->operands[1]),
+                          .positions = view_at_least_1d(plan->operands[2]),
+                          .dim = job->dim,
+                          .minimum = job->minimum};
     if (w.in.count == 0)
         return 0;
     w.type = accumulate_of((enum dtype)w.in.dtype);

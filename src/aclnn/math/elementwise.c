@@ -44,14 +44,10 @@ static enum dtype scalar_dtype(enum dtype compute)
 static enum dtype wrapped_dtype(enum dtype scalar)
 {
     switch (dtype_kind(scalar)) {
-    case KIND_BOOL:
-        return DTYPE_B8;
-    case KIND_INTEGER:
-        return DTYPE_I64;
-    case KIND_FLOAT:
-        return DTYPE_F32;
-    default:
-        return DTYPE_C64;
+    case KIND_BOOL: return DTYPE_B8;
+    case KIND_INTEGER: return DTYPE_I64;
+    case KIND_FLOAT: return DTYPE_F32;
+    default: return DTYPE_C64;
     }
 }
 
@@ -307,9 +303,9 @@ bool elementwise_plan_small(enum operator_id id, enum elementwise_id kernel, con
 
 static bool is_half(enum dtype d) { return d == DTYPE_F16 || d == DTYPE_BF16; }
 
-bool elementwise_plan_small_scalar(enum operator_id id, enum elementwise_id kernel, unsigned flags,
-                                   const struct aclTensor *tensor, const struct aclScalar *scalar, bool scalar_first,
-                                   const struct aclTensor *out, uint64_t *workspace_size, struct aclOpExecutor **executor)
+bool elementwise_plan_small_scalar(enum operator_id id, enum elementwise_id kernel, unsigned flags, const struct aclTensor *tensor,
+                                   const struct aclScalar *scalar, bool scalar_first, const struct aclTensor *out,
+                                   uint64_t *workspace_size, struct aclOpExecutor **executor)
 {
     if (!tensor || !scalar || !out || tensor->view.dtype == DTYPE_NONE || !out->view.contiguous)
         return false;
@@ -357,10 +353,7 @@ struct elementwise_jobs {
     struct elementwise_job jobs[ELEMENTWISE_PASSES];
 };
 
-static uint64_t view_bytes(const struct view *v)
-{
-    return ((uint64_t)v->count * dtype_bytes((enum dtype)v->dtype) + 63) / 64 * 64;
-}
+static uint64_t view_bytes(const struct view *v) { return ((uint64_t)v->count * dtype_bytes((enum dtype)v->dtype) + 63) / 64 * 64; }
 
 /* workspace: where copies of overlapping inputs go; moved past them. */
 static int run_job(const struct plan *plan, const struct elementwise_job *job, char **workspace)
@@ -529,8 +522,7 @@ static int check_call(const struct elementwise_call *call, enum dtype *promoted)
     if (!kernels->elementwise->run[call->kernel][compute])
         return fail_dtype(call, *promoted);
     const enum dtype out = (enum dtype)call->out.tensor->view.dtype;
-    const enum dtype result =
-        elementwise_result_dtype((enum elementwise_result)elementwise_infos[call->kernel].result, *promoted);
+    const enum dtype result = elementwise_result_dtype((enum elementwise_result)elementwise_infos[call->kernel].result, *promoted);
     REQUIRE(dtype_kind(result) <= dtype_kind(out), ACLNN_ERROR_PARAM, "%s: result type %s can't be cast to the type of %s, %s",
             operator_name(call->id), dtype_name(result), call->out.name, dtype_name(out));
     return check_shape(call);

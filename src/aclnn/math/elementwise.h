@@ -57,9 +57,9 @@ bool elementwise_plan_small(enum operator_id id, enum elementwise_id kernel, con
                             const struct aclTensor *out, uint64_t *workspace_size, struct aclOpExecutor **executor);
 
 /* The same for a tensor and a scalar. */
-bool elementwise_plan_small_scalar(enum operator_id id, enum elementwise_id kernel, unsigned flags,
-                                   const struct aclTensor *tensor, const struct aclScalar *scalar, bool scalar_first,
-                                   const struct aclTensor *out, uint64_t *workspace_size, struct aclOpExecutor **executor);
+bool elementwise_plan_small_scalar(enum operator_id id, enum elementwise_id kernel, unsigned flags, const struct aclTensor *tensor,
+                                   const struct aclScalar *scalar, bool scalar_first, const struct aclTensor *out,
+                                   uint64_t *workspace_size, struct aclOpExecutor **executor);
 
 /* May a row of the .def files try the fast path? The result must have the operands' type and nothing be checked on the way;
  * whether the type is supported, the kernel table says. Folds to a constant. */
@@ -72,8 +72,7 @@ static inline bool elementwise_is_same(enum elementwise_id kernel, unsigned flag
         result = RESULT_##result_; \
         break;
 #include "kernels/elementwise.def"
-    default:
-        break;
+    default: break;
     }
     return result == RESULT_SAME && flags == 0 && rule != RULE_LOGICAL;
 }

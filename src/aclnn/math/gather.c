@@ -36,7 +36,7 @@ struct element_work {
     int64_t piece, pieces; /* of the last dimension */
     int64_t span, spans;   /* of dim, when it isn't the last one */
     _Atomic bool failed;
-    _Atomic int64_t bad;   /* an index that is out of range */
+    _Atomic int64_t bad; /* an index that is out of range */
 };
 
 /* n elements of one row: `at` are the offsets of the first one. */
@@ -119,12 +119,17 @@ static int element_work_run(struct plan *plan, struct element_work *w)
 
 /* --- gather: operands self, index, out ------------------------------------------------------------------------------------- */
 
-struct gather_job { int dim; };
+struct gather_job {
+    int dim;
+};
 
 static int gather_run(struct plan *plan)
 {
-    struct element_work w = {.index = plan->operands[1], .elements = plan->operands[2], .indexed = plan->operands[0],
-                             .dim = PLAN_IMMEDIATE(plan, struct gather_job)->dim, .access = ACCESS_gather};
+    struct element_work w = {.index = plan->operands[1],
+                             .elements = plan->operands[2],
+                             .indexed = plan->operands[0],
+                             .dim = PLAN_IMMEDIATE(plan, struct gather_job)->dim,
+                             .access = ACCESS_gather};
     return element_work_run(plan, &w);
 }
 
@@ -139,8 +144,10 @@ static int check_index_fits(const struct plan *plan, const struct view *index, c
         fits = d == dim || a.sizes[d] <= b.sizes[d];
     if (fits)
         return 0;
-    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "index is %s and self is %s; with dim %d the index needs as many dimensions "
-                     "and at most self's sizes in the others", view_text(index), view_text(indexed), dim);
+    return error_set(ACLNN_ERROR_PARAM, name_of(plan),
+                     "index is %s and self is %s; with dim %d the index needs as many dimensions "
+                     "and at most self's sizes in the others",
+                     view_text(index), view_text(indexed), dim);
 }
 
 static int gather_checked(struct plan *plan, const aclTensor *self, int64_t dim, const aclTensor *index, aclTensor *out)
@@ -201,8 +208,8 @@ static struct view everywhere(const struct view *like, const void *element, enum
 /* Before a reduction that leaves self out: the touched places get the reduction's identity. */
 static int clear_touched(struct plan *plan, const struct element_work *like, enum scatter_reduce reduce)
 {
-    static const double identities[] = {[SCATTER_add] = 0, [SCATTER_multiply] = 1, [SCATTER_max] = -INFINITY,
-                                        [SCATTER_min] = INFINITY, [SCATTER_mean] = 0};
+    static const double identities[] = {
+        [SCATTER_add] = 0, [SCATTER_multiply] = 1, [SCATTER_max] = -INFINITY, [SCATTER_min] = INFINITY, [SCATTER_mean] = 0};
     complex64_pair element = {0, 0};
     struct element_work w = *like;
     const enum dtype dtype = (enum dtype)w.indexed.dtype;
@@ -212,7 +219,11 @@ static int clear_touched(struct plan *plan, const struct element_work *like, enu
     return element_work_run(plan, &w);
 }
 
-struct mean_work { const struct view *out, *counts; bool exclude_self; enum accumulate type; };
+struct mean_work {
+    const struct view *out, *counts;
+    bool exclude_self;
+    enum accumulate type;
+};
 
 static void divide_range(void *argument, int64_t begin, int64_t end)
 {
@@ -262,7 +273,10 @@ static int scatter_run(struct plan *plan)
 {
     struct scatter_job *const job = PLAN_IMMEDIATE(plan, struct scatter_job);
     const struct view *const self = &plan->operands[0], *const out = &plan->operands[3];
-    struct element_work w = {.index = plan->operands[1], .elements = plan->operands[2], .indexed = *out, .dim = job->dim,
+    struct element_work w = {.index = plan->operands[1],
+                             .elements = plan->operands[2],
+                             .indexed = *out,
+                             .dim = job->dim,
                              .access = job->reduce == SCATTER_none ? ACCESS_scatter : ACCESS_update,
                              .update = update_of(job->reduce)};
     if (!job->in_place && out->count > 0 && self->data != out->data)
@@ -292,7 +306,9 @@ static int scatter_checked(struct plan *plan, const struct scatter_arguments *a)
 {
     struct scatter_job *const job = PLAN_IMMEDIATE(plan, struct scatter_job);
     struct view *from, *list, *source, *to;
-    *job = (struct scatter_job){.in_place = !a->out, .reduce = (enum scatter_reduce)a->reduce, .has_value = a->value != NULL,
+    *job = (struct scatter_job){.in_place = !a->out,
+                                .reduce = (enum scatter_reduce)a->reduce,
+                                .has_value = a->value != NULL,
                                 .exclude_self = a->exclude_self && a->reduce != SCATTER_none};
     TRY(a->out ? plan_input(plan, a->self, "self", &from) : plan_optional(plan, NULL, ROLE_INPUT, "self", &from));
     TRY(plan_input(plan, a->index, "index", &list));
@@ -325,8 +341,7 @@ static int scatter_checked(struct plan *plan, const struct scatter_arguments *a)
     return 0;
 }
 
-static int scatter_plan(enum operator_id id, struct scatter_arguments arguments, uint64_t *workspace_size,
-                        aclOpExecutor **executor)
+static int scatter_plan(enum operator_id id, struct scatter_arguments arguments, uint64_t *workspace_size, aclOpExecutor **executor)
 {
     struct plan *plan;
     TRY(plan_begin(id, scatter_run, workspace_size, executor, &plan));
@@ -339,16 +354,22 @@ aclnnStatus aclnnScatterGetWorkspaceSize(const aclTensor *self, int64_t dim, con
                                          int64_t reduce, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(out, ACLNN_ERROR_NULLPTR, "out is null");
-    return scatter_plan(OPERATOR_Scatter, (struct scatter_arguments){.self = self, .dim = dim, .index = index, .source = src,
-                        .reduce = reduce, .most_reduce = SCATTER_multiply, .out = out}, workspaceSize, executor);
+    return scatter_plan(
+        OPERATOR_Scatter,
+        (struct scatter_arguments){
+            .self = self, .dim = dim, .index = index, .source = src, .reduce = reduce, .most_reduce = SCATTER_multiply, .out = out},
+        workspaceSize, executor);
 }
 ACLNN_PHASE_2(Scatter)
 
 aclnnStatus aclnnInplaceScatterGetWorkspaceSize(aclTensor *selfRef, int64_t dim, const aclTensor *index, const aclTensor *src,
                                                 int64_t reduce, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return scatter_plan(OPERATOR_InplaceScatter, (struct scatter_arguments){.self = selfRef, .dim = dim, .index = index,
-                        .source = src, .reduce = reduce, .most_reduce = SCATTER_multiply}, workspaceSize, executor);
+    return scatter_plan(
+        OPERATOR_InplaceScatter,
+        (struct scatter_arguments){
+            .self = selfRef, .dim = dim, .index = index, .source = src, .reduce = reduce, .most_reduce = SCATTER_multiply},
+        workspaceSize, executor);
 }
 ACLNN_PHASE_2(InplaceScatter)
 
@@ -356,8 +377,15 @@ aclnnStatus aclnnScatterValueGetWorkspaceSize(const aclTensor *self, int64_t dim
                                               int64_t reduce, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(out && value, ACLNN_ERROR_NULLPTR, "out or value is null");
-    return scatter_plan(OPERATOR_ScatterValue, (struct scatter_arguments){.self = self, .dim = dim, .index = index, .value = value,
-                        .reduce = reduce, .most_reduce = SCATTER_multiply, .out = out}, workspaceSize, executor);
+    return scatter_plan(OPERATOR_ScatterValue,
+                        (struct scatter_arguments){.self = self,
+                                                   .dim = dim,
+                                                   .index = index,
+                                                   .value = value,
+                                                   .reduce = reduce,
+                                                   .most_reduce = SCATTER_multiply,
+                                                   .out = out},
+                        workspaceSize, executor);
 }
 ACLNN_PHASE_2(ScatterValue)
 
@@ -366,8 +394,11 @@ aclnnStatus aclnnInplaceScatterValueGetWorkspaceSize(aclTensor *selfRef, int64_t
                                                      aclOpExecutor **executor)
 {
     REQUIRE(value, ACLNN_ERROR_NULLPTR, "value is null");
-    return scatter_plan(OPERATOR_InplaceScatterValue, (struct scatter_arguments){.self = selfRef, .dim = dim, .index = index,
-                        .value = value, .reduce = reduce, .most_reduce = SCATTER_multiply}, workspaceSize, executor);
+    return scatter_plan(
+        OPERATOR_InplaceScatterValue,
+        (struct scatter_arguments){
+            .self = selfRef, .dim = dim, .index = index, .value = value, .reduce = reduce, .most_reduce = SCATTER_multiply},
+        workspaceSize, executor);
 }
 ACLNN_PHASE_2(InplaceScatterValue)
 
@@ -375,8 +406,11 @@ aclnnStatus aclnnScatterAddGetWorkspaceSize(const aclTensor *self, int64_t dim, 
                                             aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(out, ACLNN_ERROR_NULLPTR, "out is null");
-    return scatter_plan(OPERATOR_ScatterAdd, (struct scatter_arguments){.self = self, .dim = dim, .index = index, .source = src,
-                        .reduce = SCATTER_add, .most_reduce = SCATTER_add, .out = out}, workspaceSize, executor);
+    return scatter_plan(
+        OPERATOR_ScatterAdd,
+        (struct scatter_arguments){
+            .self = self, .dim = dim, .index = index, .source = src, .reduce = SCATTER_add, .most_reduce = SCATTER_add, .out = out},
+        workspaceSize, executor);
 }
 ACLNN_PHASE_2(ScatterAdd)
 
@@ -385,25 +419,40 @@ aclnnStatus aclnnScatterReduceGetWorkspaceSize(const aclTensor *self, int64_t di
                                                aclOpExecutor **executor)
 {
     REQUIRE(out, ACLNN_ERROR_NULLPTR, "out is null");
-    return scatter_plan(OPERATOR_ScatterReduce, (struct scatter_arguments){.self = self, .dim = dim, .index = index, .source = src,
-                        .reduce = reduce, .most_reduce = SCATTER_mean, .exclude_self = !includeSelf, .out = out}, workspaceSize,
-                        executor);
+    return scatter_plan(OPERATOR_ScatterReduce,
+                        (struct scatter_arguments){.self = self,
+                                                   .dim = dim,
+                                                   .index = index,
+                                                   .source = src,
+                                                   .reduce = reduce,
+                                                   .most_reduce = SCATTER_mean,
+                                                   .exclude_self = !includeSelf,
+                                                   .out = out},
+                        workspaceSize, executor);
 }
 ACLNN_PHASE_2(ScatterReduce)
 
-aclnnStatus aclnnInplaceScatterReduceGetWorkspaceSize(aclTensor *selfRef, int64_t dim, const aclTensor *index,
-                                                      const aclTensor *src, int64_t reduce, bool includeSelf,
-                                                      uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnInplaceScatterReduceGetWorkspaceSize(aclTensor *selfRef, int64_t dim, const aclTensor *index, const aclTensor *src,
+                                                      int64_t reduce, bool includeSelf, uint64_t *workspaceSize,
+                                                      aclOpExecutor **executor)
 {
-    return scatter_plan(OPERATOR_InplaceScatterReduce, (struct scatter_arguments){.self = selfRef, .dim = dim, .index = index,
-                        .source = src, .reduce = reduce, .most_reduce = SCATTER_mean, .exclude_self = !includeSelf},
+    return scatter_plan(OPERATOR_InplaceScatterReduce,
+                        (struct scatter_arguments){.self = selfRef,
+                                                   .dim = dim,
+                                                   .index = index,
+                                                   .source = src,
+                                                   .reduce = reduce,
+                                                   .most_reduce = SCATTER_mean,
+                                                   .exclude_self = !includeSelf},
                         workspaceSize, executor);
 }
 ACLNN_PHASE_2(InplaceScatterReduce)
 
 /* --- take, put: indices into the flattened tensor ----------------------------------------------------------------------------- */
 
-struct put_job { bool accumulate; };
+struct put_job {
+    bool accumulate;
+};
 
 /* Operands: the tensor, index, the elements. */
 static int flat_run(struct plan *plan, enum block_access access)
@@ -418,8 +467,12 @@ static int flat_run(struct plan *plan, enum block_access access)
     TRY(index_offsets((enum operator_id)plan->operator_id, &term, 1, true, offsets));
     for (int64_t i = 0; i < index->count && !indexed->contiguous; ++i)
         offsets[i] = walk_offset(offsets[i], indexed->ndim, indexed->sizes, indexed->strides);
-    struct index_blocks w = {.indexed = indexed->data, .blocks = elements->data, .dtype = (enum dtype)indexed->dtype,
-                             .positions = index->count, .offsets = offsets, .position_ndim = elements->ndim};
+    struct index_blocks w = {.indexed = indexed->data,
+                             .blocks = elements->data,
+                             .dtype = (enum dtype)indexed->dtype,
+                             .positions = index->count,
+                             .offsets = offsets,
+                             .position_ndim = elements->ndim};
     memcpy(w.position_sizes, elements->sizes, sizeof w.position_sizes);
     memcpy(w.position_strides, elements->strides, sizeof w.position_strides);
     index_blocks_run(&w, access);

@@ -21,7 +21,9 @@ static int take_scratch(const struct plan *plan, int slot, int64_t bytes, void *
 
 /* --- one indexed dimension ---------------------------------------------------------------------------------------------- */
 
-struct dim_job { int dim; };
+struct dim_job {
+    int dim;
+};
 
 /* Operands: self, index, out. */
 static int index_select_run(struct plan *plan)
@@ -45,7 +47,8 @@ static int index_select_checked(struct plan *plan, const aclTensor *self, int64_
     if (list->ndim > 1)
         return error_set(ACLNN_ERROR_PARAM, name_of(plan), "index is %s; it has at most one dimension", view_text(list));
     if (from->ndim == 0 && list->count != 1)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "index is %s; a self without dimensions takes one index", view_text(list));
+        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "index is %s; a self without dimensions takes one index",
+                         view_text(list));
     memcpy(sizes, from->sizes, sizeof sizes);
     if (from->ndim > 0)
         sizes[*wrapped] = list->count;
@@ -114,10 +117,10 @@ aclnnStatus aclnnEmbeddingGetWorkspaceSize(const aclTensor *weight, const aclTen
 ACLNN_PHASE_2(Embedding)
 
 struct embedding_gradient {
-    struct view grad;          /* [positions, width], the leading dimensions folded by walk_offset */
-    struct view out;           /* [rows, width] */
-    const int64_t *starts;     /* [rows + 1] into `order` */
-    const int64_t *order;      /* positions, grouped by row, ascending */
+    struct view grad;      /* [positions, width], the leading dimensions folded by walk_offset */
+    struct view out;       /* [rows, width] */
+    const int64_t *starts; /* [rows + 1] into `order` */
+    const int64_t *order;  /* positions, grouped by row, ascending */
     bool scale_by_frequency;
     enum accumulate type;
 };
@@ -152,7 +155,10 @@ static void gradient_rows(void *argument, int64_t begin, int64_t end)
         }
 }
 
-struct embedding_job { int64_t padding; bool scale_by_frequency; };
+struct embedding_job {
+    int64_t padding;
+    bool scale_by_frequency;
+};
 
 /* Operands: grad, indices, out. Groups the positions by row (a counting sort), so that rows can be added up in parallel. */
 static int embedding_backward_run(struct plan *plan)
@@ -173,8 +179,8 @@ static int embedding_backward_run(struct plan *plan)
     for (int64_t p = 0; p < positions; ++p)
         if (index[p] != job->padding)
             order[starts[index[p] + 1]++] = p;
-    struct embedding_gradient g = {plan->operands[0], *out, starts, order, job->scale_by_frequency,
-                                   accumulate_of((enum dtype)out->dtype)};
+    struct embedding_gradient g = {
+        plan->operands[0], *out, starts, order, job->scale_by_frequency, accumulate_of((enum dtype)out->dtype)};
     const int64_t work = out->sizes[1] * (1 + positions / (rows > 0 ? rows : 1));
     pool_for(rows, work > 0 && work < (1 << 14) ? (1 << 14) / work : 1, gradient_rows, &g);
     return 0;
@@ -227,7 +233,7 @@ struct list_geometry {
     int term_count;
     int common_ndim; /* of the broadcast index tensors */
     int64_t common_sizes[TENSOR_MAX_DIMS];
-    int first;       /* where their dimensions stand in the result */
+    int first; /* where their dimensions stand in the result */
     int result_ndim;
     int64_t result_sizes[2 * TENSOR_MAX_DIMS];
 };
@@ -297,8 +303,11 @@ static int list_run_blocks(struct plan *plan, const struct list_geometry *g, con
 {
     const struct list_job *const job = PLAN_IMMEDIATE(plan, struct list_job);
     const struct view *const indexed = &plan->operands[0];
-    struct index_blocks w = {.indexed = indexed->data, .blocks = blocks->data, .dtype = (enum dtype)indexed->dtype,
-                             .positions = 1, .position_ndim = g->common_ndim};
+    struct index_blocks w = {.indexed = indexed->data,
+                             .blocks = blocks->data,
+                             .dtype = (enum dtype)indexed->dtype,
+                             .positions = 1,
+                             .position_ndim = g->common_ndim};
     void *offsets;
     for (int i = 0; i < g->common_ndim; ++i) {
         w.positions *= w.position_sizes[i] = g->common_sizes[i];
@@ -439,8 +448,8 @@ static int list_checked(struct plan *plan, const struct view *indexed, struct vi
     return 0;
 }
 
-aclnnStatus aclnnIndexGetWorkspaceSize(const aclTensor *self, const aclTensorList *indices, aclTensor *out,
-                                       uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnIndexGetWorkspaceSize(const aclTensor *self, const aclTensorList *indices, aclTensor *out, uint64_t *workspaceSize,
+                                       aclOpExecutor **executor)
 {
     struct plan *plan;
     struct view *from, *to;

@@ -20,8 +20,8 @@ struct block_grid {
     bool along_positions; /* the inner loop runs over positions instead of over the block's last dimension */
     int64_t row;          /* elements of a block row: 1 when along_positions */
     int64_t piece, pieces;
-    int64_t span, spans;  /* positions of a range; ranges */
-    int outer_ndim;       /* block dimensions outside the row */
+    int64_t span, spans; /* positions of a range; ranges */
+    int outer_ndim;      /* block dimensions outside the row */
 };
 
 /* --- simplification ------------------------------------------------------------------------------------------------- */
@@ -82,7 +82,8 @@ static void pieces_at_positions(const struct block_grid *g, char *indexed, char 
     for (int64_t p = first; p < past; ++p) {
         char *const place = indexed + w->offsets[p] * bytes;
         char *const block = blocks + (single ? p * w->position_strides[0]
-                                             : walk_offset(p, w->position_ndim, w->position_sizes, w->position_strides)) * bytes;
+                                             : walk_offset(p, w->position_ndim, w->position_sizes, w->position_strides)) *
+                                         bytes;
         if (g->access == BLOCKS_READ)
             move(block, b, place, a, n);
         else if (g->access == BLOCKS_WRITE)
@@ -200,9 +201,8 @@ int index_offsets(enum operator_id id, const struct index_term *terms, int count
             continue;
         int64_t value;
         tile_read(&value, ACCUMULATE_I64, &terms[t].index, w.first_bad, 1);
-        return error_set(ERROR_RT_DEVICE_TASK, operator_name(id),
-                         "index %lld is out of bounds for dimension %d with size %lld", (long long)value, terms[t].dim,
-                         (long long)terms[t].size);
+        return error_set(ERROR_RT_DEVICE_TASK, operator_name(id), "index %lld is out of bounds for dimension %d with size %lld",
+                         (long long)value, terms[t].dim, (long long)terms[t].size);
     }
     return 0;
 }
@@ -223,8 +223,11 @@ static int on_dim(struct plan *plan, const struct view *indexed, const struct vi
 {
     const enum operator_id id = (enum operator_id)plan->operator_id;
     const bool everywhere = blocks->ndim == 0;
-    struct index_blocks w = {.indexed = indexed->data, .blocks = blocks->data, .dtype = (enum dtype)indexed->dtype,
-                             .positions = index->count, .position_ndim = index->ndim};
+    struct index_blocks w = {.indexed = indexed->data,
+                             .blocks = blocks->data,
+                             .dtype = (enum dtype)indexed->dtype,
+                             .positions = index->count,
+                             .position_ndim = index->ndim};
     if (index->count == 0)
         return 0;
     for (int i = 0; i < index->ndim; ++i) {
@@ -249,14 +252,14 @@ static int on_dim(struct plan *plan, const struct view *indexed, const struct vi
     return 0;
 }
 
-int index_blocks_on_dim(struct plan *plan, const struct view *indexed, const struct view *index, const struct view *blocks,
-                        int dim, enum block_access access)
+int index_blocks_on_dim(struct plan *plan, const struct view *indexed, const struct view *index, const struct view *blocks, int dim,
+                        enum block_access access)
 {
     return on_dim(plan, indexed, index, blocks, dim, access, false);
 }
 
-int index_blocks_on_dim_wrapping(struct plan *plan, const struct view *indexed, const struct view *index,
-                                 const struct view *blocks, int dim, enum block_access access)
+int index_blocks_on_dim_wrapping(struct plan *plan, const struct view *indexed, const struct view *index, const struct view *blocks,
+                                 int dim, enum block_access access)
 {
     return on_dim(plan, indexed, index, blocks, dim, access, true);
 }

@@ -29,8 +29,8 @@ void index_blocks_run(struct index_blocks *work, enum block_access access);
 
 /* One index tensor among those that select positions. */
 struct index_term {
-    struct view index; /* i64 or i32, expanded to the common sizes */
-    int dim;           /* of the indexed tensor, for messages */
+    struct view index;    /* i64 or i32, expanded to the common sizes */
+    int dim;              /* of the indexed tensor, for messages */
     int64_t size, stride; /* of that dimension */
 };
 
@@ -41,10 +41,10 @@ int index_offsets(enum operator_id id, const struct index_term *terms, int count
 /* The common case of one index tensor for one dimension. blocks has the indexed tensor's dimensions, with the index's in place
  * of dim; or stands for one element everywhere when it has none. The indexed tensor has at least one dimension. The second
  * form lets negative indices count from the end. Offsets take scratch 0. */
-int index_blocks_on_dim(struct plan *plan, const struct view *indexed, const struct view *index, const struct view *blocks,
-                        int dim, enum block_access access);
-int index_blocks_on_dim_wrapping(struct plan *plan, const struct view *indexed, const struct view *index,
-                                 const struct view *blocks, int dim, enum block_access access);
+int index_blocks_on_dim(struct plan *plan, const struct view *indexed, const struct view *index, const struct view *blocks, int dim,
+                        enum block_access access);
+int index_blocks_on_dim_wrapping(struct plan *plan, const struct view *indexed, const struct view *index, const struct view *blocks,
+                                 int dim, enum block_access access);
 
 /* A tensor without dimensions as one of one element. */
 struct view view_at_least_1d(struct view v);

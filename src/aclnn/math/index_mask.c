@@ -182,7 +182,9 @@ static void move_chunks(void *argument, int64_t begin, int64_t end)
 }
 
 /* The handle whose shape the run sets. */
-struct mask_job { struct aclTensor *handle; };
+struct mask_job {
+    struct aclTensor *handle;
+};
 
 static void set_shape(struct aclTensor *handle, int ndim, const int64_t *sizes)
 {
@@ -234,15 +236,16 @@ static int masked_select_checked(struct plan *plan, const aclTensor *self, const
         return error_set(ACLNN_ERROR_PARAM, "aclnnMaskedSelect", "mask has data type %s; b8 and u8 are allowed",
                          dtype_name((enum dtype)which->dtype));
     if (!view_broadcast_sizes(from, which, sizes, &ndim))
-        return error_set(ACLNN_ERROR_PARAM, "aclnnMaskedSelect", "self is %s and mask is %s; they don't broadcast",
-                         view_text(from), view_text(which));
+        return error_set(ACLNN_ERROR_PARAM, "aclnnMaskedSelect", "self is %s and mask is %s; they don't broadcast", view_text(from),
+                         view_text(which));
     if (to->ndim != 1 || !to->contiguous)
-        return error_set(ACLNN_ERROR_PARAM, "aclnnMaskedSelect", "out is %s; it is contiguous and has one dimension", view_text(to));
+        return error_set(ACLNN_ERROR_PARAM, "aclnnMaskedSelect", "out is %s; it is contiguous and has one dimension",
+                         view_text(to));
     return 0;
 }
 
-aclnnStatus aclnnMaskedSelectGetWorkspaceSize(const aclTensor *self, const aclTensor *mask, aclTensor *out,
-                                              uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnMaskedSelectGetWorkspaceSize(const aclTensor *self, const aclTensor *mask, aclTensor *out, uint64_t *workspaceSize,
+                                              aclOpExecutor **executor)
 {
     struct plan *plan;
     TRY(plan_begin(OPERATOR_MaskedSelect, masked_select_run, workspaceSize, executor, &plan));
@@ -346,8 +349,7 @@ aclnnStatus aclnnNonzeroGetWorkspaceSize(const aclTensor *self, aclTensor *out, 
 }
 ACLNN_PHASE_2(Nonzero)
 
-aclnnStatus aclnnNonzeroV2GetWorkspaceSize(const aclTensor *self, aclTensor *out, uint64_t *workspaceSize,
-                                           aclOpExecutor **executor)
+aclnnStatus aclnnNonzeroV2GetWorkspaceSize(const aclTensor *self, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     return nonzero_plan(OPERATOR_NonzeroV2, self, out, workspaceSize, executor);
 }

@@ -16,12 +16,16 @@ enum { SELF, INDEX, SOURCE, OUT };
 struct update_job {
     int dim;
     bool fills, adds;
-    complex64_pair value;     /* fill: one element */
-    double scale;             /* add: source is multiplied by it, */
-    int64_t integer_scale;    /* or by this */
+    complex64_pair value;  /* fill: one element */
+    double scale;          /* add: source is multiplied by it, */
+    int64_t integer_scale; /* or by this */
 };
 
-struct scale_work { const struct view *in, *out; const struct update_job *job; enum accumulate type; };
+struct scale_work {
+    const struct view *in, *out;
+    const struct update_job *job;
+    enum accumulate type;
+};
 
 static void scale_range(void *argument, int64_t begin, int64_t end)
 {
@@ -79,10 +83,10 @@ struct update_arguments {
     const aclTensor *self;
     int64_t dim;
     const aclTensor *index;
-    const aclIntArray *index_array;        /* instead of index */
+    const aclIntArray *index_array; /* instead of index */
     const aclTensor *source;
-    const aclScalar *value;                /* instead of source */
-    aclTensor *out;                        /* NULL: in place */
+    const aclScalar *value; /* instead of source */
+    aclTensor *out;         /* NULL: in place */
 };
 
 /* An index that came as an array lives in the plan. */
@@ -164,16 +168,18 @@ aclnnStatus aclnnIndexFillGetWorkspaceSize(const aclTensor *self, int64_t dim, c
                                            aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(out && index, ACLNN_ERROR_NULLPTR, "index or out is null");
-    return update_plan(OPERATOR_IndexFill, (struct update_arguments){.self = self, .dim = dim, .index = index, .value = value,
-                       .out = out}, FILL, NULL, workspaceSize, executor);
+    return update_plan(OPERATOR_IndexFill,
+                       (struct update_arguments){.self = self, .dim = dim, .index = index, .value = value, .out = out}, FILL, NULL,
+                       workspaceSize, executor);
 }
 
-aclnnStatus aclnnInplaceIndexFillGetWorkspaceSize(aclTensor *selfRef, int64_t dim, const aclTensor *index,
-                                                  const aclScalar *value, uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnInplaceIndexFillGetWorkspaceSize(aclTensor *selfRef, int64_t dim, const aclTensor *index, const aclScalar *value,
+                                                  uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(index, ACLNN_ERROR_NULLPTR, "index is null");
-    return update_plan(OPERATOR_InplaceIndexFill, (struct update_arguments){.self = selfRef, .dim = dim, .index = index,
-                       .value = value}, FILL, NULL, workspaceSize, executor);
+    return update_plan(OPERATOR_InplaceIndexFill,
+                       (struct update_arguments){.self = selfRef, .dim = dim, .index = index, .value = value}, FILL, NULL,
+                       workspaceSize, executor);
 }
 
 aclnnStatus aclnnIndexFillTensorGetWorkspaceSize(const aclTensor *self, int64_t dim, const aclIntArray *index,
@@ -181,25 +187,26 @@ aclnnStatus aclnnIndexFillTensorGetWorkspaceSize(const aclTensor *self, int64_t 
                                                  aclOpExecutor **executor)
 {
     REQUIRE(out, ACLNN_ERROR_NULLPTR, "out is null");
-    return update_plan(OPERATOR_IndexFillTensor, (struct update_arguments){.self = self, .dim = dim, .index_array = index,
-                       .value = value, .out = out}, FILL, NULL, workspaceSize, executor);
+    return update_plan(OPERATOR_IndexFillTensor,
+                       (struct update_arguments){.self = self, .dim = dim, .index_array = index, .value = value, .out = out}, FILL,
+                       NULL, workspaceSize, executor);
 }
 
 aclnnStatus aclnnInplaceIndexFillTensorGetWorkspaceSize(aclTensor *selfRef, int64_t dim, const aclIntArray *index,
-                                                        const aclScalar *value, uint64_t *workspaceSize,
-                                                        aclOpExecutor **executor)
+                                                        const aclScalar *value, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return update_plan(OPERATOR_InplaceIndexFillTensor, (struct update_arguments){.self = selfRef, .dim = dim,
-                       .index_array = index, .value = value}, FILL, NULL, workspaceSize, executor);
+    return update_plan(OPERATOR_InplaceIndexFillTensor,
+                       (struct update_arguments){.self = selfRef, .dim = dim, .index_array = index, .value = value}, FILL, NULL,
+                       workspaceSize, executor);
 }
 
 aclnnStatus aclnnIndexAddGetWorkspaceSize(const aclTensor *self, int64_t dim, const aclTensor *index, const aclTensor *source,
-                                          const aclScalar *alpha, aclTensor *out, uint64_t *workspaceSize,
-                                          aclOpExecutor **executor)
+                                          const aclScalar *alpha, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(out && index, ACLNN_ERROR_NULLPTR, "index or out is null");
-    return update_plan(OPERATOR_IndexAdd, (struct update_arguments){.self = self, .dim = dim, .index = index, .source = source,
-                       .out = out}, ADD, alpha, workspaceSize, executor);
+    return update_plan(OPERATOR_IndexAdd,
+                       (struct update_arguments){.self = self, .dim = dim, .index = index, .source = source, .out = out}, ADD,
+                       alpha, workspaceSize, executor);
 }
 
 /* mode chooses between precision and speed upstream; here both are the same. */
@@ -208,24 +215,27 @@ aclnnStatus aclnnIndexAddV2GetWorkspaceSize(const aclTensor *self, int64_t dim, 
                                             aclOpExecutor **executor)
 {
     REQUIRE(out && index, ACLNN_ERROR_NULLPTR, "index or out is null");
-    return update_plan(OPERATOR_IndexAddV2, (struct update_arguments){.self = self, .dim = dim, .index = index, .source = source,
-                       .out = out}, ADD, alpha, workspaceSize, executor);
+    return update_plan(OPERATOR_IndexAddV2,
+                       (struct update_arguments){.self = self, .dim = dim, .index = index, .source = source, .out = out}, ADD,
+                       alpha, workspaceSize, executor);
 }
 
 aclnnStatus aclnnIndexCopyGetWorkspaceSize(aclTensor *selfRef, int64_t dim, const aclTensor *index, const aclTensor *source,
                                            aclTensor *outRef, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(outRef && index, ACLNN_ERROR_NULLPTR, "index or outRef is null");
-    return update_plan(OPERATOR_IndexCopy, (struct update_arguments){.self = selfRef, .dim = dim, .index = index, .source = source,
-                       .out = outRef}, COPY, NULL, workspaceSize, executor);
+    return update_plan(OPERATOR_IndexCopy,
+                       (struct update_arguments){.self = selfRef, .dim = dim, .index = index, .source = source, .out = outRef},
+                       COPY, NULL, workspaceSize, executor);
 }
 
-aclnnStatus aclnnInplaceIndexCopyGetWorkspaceSize(aclTensor *selfRef, int64_t dim, const aclTensor *index,
-                                                  const aclTensor *source, uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnInplaceIndexCopyGetWorkspaceSize(aclTensor *selfRef, int64_t dim, const aclTensor *index, const aclTensor *source,
+                                                  uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(index, ACLNN_ERROR_NULLPTR, "index is null");
-    return update_plan(OPERATOR_InplaceIndexCopy, (struct update_arguments){.self = selfRef, .dim = dim, .index = index,
-                       .source = source}, COPY, NULL, workspaceSize, executor);
+    return update_plan(OPERATOR_InplaceIndexCopy,
+                       (struct update_arguments){.self = selfRef, .dim = dim, .index = index, .source = source}, COPY, NULL,
+                       workspaceSize, executor);
 }
 
 ACLNN_PHASE_2(IndexFill)

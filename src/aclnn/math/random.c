@@ -22,9 +22,9 @@ struct draw {
     bool seed_in_tensors; /* operands 1 and 2 */
     bool wide;            /* 64 bits a value: two values a call instead of four */
     uint64_t seed, offset;
-    double low, high;     /* uniform: the interval; normal: mean and deviation; exponential: the rate; bernoulli: probability */
-    int64_t base;         /* integers: base + word % range */
-    uint64_t range;       /* 0: 2**64 */
+    double low, high; /* uniform: the interval; normal: mean and deviation; exponential: the rate; bernoulli: probability */
+    int64_t base;     /* integers: base + word % range */
+    uint64_t range;   /* 0: 2**64 */
     int8_t mean_operand, deviation_operand; /* normal and bernoulli: operands that hold them, 0 for none */
 };
 
@@ -212,7 +212,11 @@ static int draw_run(struct plan *plan)
 /* --- phase 1 ---------------------------------------------------------------------------------------------------------------- */
 
 /* Where seed and offset come from. */
-struct state { const aclTensor *seed_tensor, *offset_tensor; bool in_tensors; uint64_t seed, offset; };
+struct state {
+    const aclTensor *seed_tensor, *offset_tensor;
+    bool in_tensors;
+    uint64_t seed, offset;
+};
 
 #define NUMBERS(seed_, offset_) ((struct state){.seed = (uint64_t)(seed_), .offset = (uint64_t)(offset_)})
 #define TENSORS(seed_, offset_, more)                                                                          \
@@ -246,22 +250,23 @@ static int uniform_plan(enum operator_id id, const aclTensor *self, double from,
     struct draw draw = {.kind = DRAW_uniform, .low = from, .high = to, .wide = self && self->view.dtype == DTYPE_F64};
     TRY(draw_begin(id, self, "selfRef", state, draw, workspace_size, executor, &plan));
     PLAN_TRY(plan, check_floating(plan, &plan->operands[0], "selfRef"));
-    PLAN_REQUIRE(plan, from <= to, ACLNN_ERROR_PARAM, "%s: from is %g and to is %g; from <= to is needed", operator_name(id), from, to);
+    PLAN_REQUIRE(plan, from <= to, ACLNN_ERROR_PARAM, "%s: from is %g and to is %g; from <= to is needed", operator_name(id), from,
+                 to);
     return finish_by_size(plan, 0, workspace_size, executor);
 }
 
-aclnnStatus aclnnInplaceUniformGetWorkspaceSize(const aclTensor *selfRef, double from, double to, uint64_t seed,
-                                                uint64_t offset, uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnInplaceUniformGetWorkspaceSize(const aclTensor *selfRef, double from, double to, uint64_t seed, uint64_t offset,
+                                                uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     return uniform_plan(OPERATOR_InplaceUniform, selfRef, from, to, NUMBERS(seed, offset), workspaceSize, executor);
 }
 
-aclnnStatus aclnnInplaceUniformTensorGetWorkspaceSize(const aclTensor *selfRef, double from, double to,
-                                                      const aclTensor *seedTensor, const aclTensor *offsetTensor,
-                                                      uint64_t offset, uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnInplaceUniformTensorGetWorkspaceSize(const aclTensor *selfRef, double from, double to, const aclTensor *seedTensor,
+                                                      const aclTensor *offsetTensor, uint64_t offset, uint64_t *workspaceSize,
+                                                      aclOpExecutor **executor)
 {
-    return uniform_plan(OPERATOR_InplaceUniformTensor, selfRef, from, to, TENSORS(seedTensor, offsetTensor, offset),
-                        workspaceSize, executor);
+    return uniform_plan(OPERATOR_InplaceUniformTensor, selfRef, from, to, TENSORS(seedTensor, offsetTensor, offset), workspaceSize,
+                        executor);
 }
 
 /* mean_tensor and deviation_tensor override the numbers; they broadcast to out. */
@@ -388,8 +393,8 @@ aclnnStatus aclnnInplaceBernoulliTensorGetWorkspaceSize(const aclTensor *selfRef
 
 /* --- integers ------------------------------------------------------------------------------------------------------------- */
 
-static int integer_plan(enum operator_id id, const aclTensor *self, struct draw draw, struct state state,
-                        uint64_t *workspace_size, aclOpExecutor **executor)
+static int integer_plan(enum operator_id id, const aclTensor *self, struct draw draw, struct state state, uint64_t *workspace_size,
+                        aclOpExecutor **executor)
 {
     struct plan *plan;
     draw.kind = DRAW_integer;
@@ -418,8 +423,8 @@ aclnnStatus aclnnInplaceRandomTensorGetWorkspaceSize(const aclTensor *selfRef, i
                                                      const aclTensor *seedTensor, const aclTensor *offsetTensor, int64_t offset,
                                                      uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return from_to_plan(OPERATOR_InplaceRandomTensor, selfRef, from, to, TENSORS(seedTensor, offsetTensor, offset),
-                        workspaceSize, executor);
+    return from_to_plan(OPERATOR_InplaceRandomTensor, selfRef, from, to, TENSORS(seedTensor, offsetTensor, offset), workspaceSize,
+                        executor);
 }
 
 /* Without limits: all values that are not negative, for floats those up to which every integer is exact. */

@@ -12,7 +12,11 @@
 
 enum { WORDS = 512 }; /* drawn together */
 
-struct sample_job { uint64_t seed, offset; int64_t count; bool replacement, seed_in_tensors; };
+struct sample_job {
+    uint64_t seed, offset;
+    int64_t count;
+    bool replacement, seed_in_tensors;
+};
 
 static uint64_t draw_64(const struct sample_job *job, int64_t i)
 {
@@ -88,8 +92,10 @@ static int read_row(const struct plan *plan, const struct view *self, int64_t ro
     if (valid && sum > 0)
         return 0;
     return error_set(ERROR_RT_DEVICE_TASK, operator_name((enum operator_id)plan->operator_id),
-                     valid ? "row %lld of the probabilities has sum <= 0" : "row %lld of the probabilities has a negative, "
-                     "infinite or NaN value", (long long)row);
+                     valid ? "row %lld of the probabilities has sum <= 0"
+                           : "row %lld of the probabilities has a negative, "
+                             "infinite or NaN value",
+                     (long long)row);
 }
 
 /* By searching the running sums. */
@@ -191,7 +197,8 @@ aclnnStatus aclnnMultinomialGetWorkspaceSize(const aclTensor *self, int64_t nums
     struct plan *plan;
     TRY(plan_begin(OPERATOR_Multinomial, multinomial_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, multinomial_checked(plan, self, numsamples, replacement, out));
-    *PLAN_IMMEDIATE(plan, struct sample_job) = (struct sample_job){(uint64_t)seed, (uint64_t)offset, numsamples, replacement, false};
+    *PLAN_IMMEDIATE(plan, struct sample_job) =
+        (struct sample_job){(uint64_t)seed, (uint64_t)offset, numsamples, replacement, false};
     return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Multinomial)
@@ -208,7 +215,8 @@ aclnnStatus aclnnMultinomialTensorGetWorkspaceSize(const aclTensor *self, int64_
     PLAN_TRY(plan, plan_input(plan, offsetTensor, "offsetTensor", &start));
     PLAN_TRY(plan, check_index_dtype(plan, seed, "seedTensor"));
     PLAN_TRY(plan, check_index_dtype(plan, start, "offsetTensor"));
-    PLAN_REQUIRE(plan, seed->count == 1 && start->count == 1, ACLNN_ERROR_PARAM, "seedTensor and offsetTensor hold one number each");
+    PLAN_REQUIRE(plan, seed->count == 1 && start->count == 1, ACLNN_ERROR_PARAM,
+                 "seedTensor and offsetTensor hold one number each");
     *PLAN_IMMEDIATE(plan, struct sample_job) = (struct sample_job){0, (uint64_t)offset, numsamples, replacement, true};
     return finish_by_size(plan, 0, workspaceSize, executor);
 }

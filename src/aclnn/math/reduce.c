@@ -21,7 +21,7 @@ struct reduce_job {
     enum finish finish;
     enum center center;
     double map_parameter, finish_parameter;
-    bool write_center;  /* operand 2 gets the center */
+    bool write_center;   /* operand 2 gets the center */
     bool write_opposite; /* operand 1 gets the minimum, operand 2 the maximum */
 };
 
@@ -58,7 +58,11 @@ FINISH_FUNCTION(f32, float, sqrtf, powf, logf)
 CENTER_FUNCTION(f64, double)
 CENTER_FUNCTION(f32, float)
 
-struct finish_work { const struct reduce_job *job; char *results, *center; struct view out; };
+struct finish_work {
+    const struct reduce_job *job;
+    char *results, *center;
+    struct view out;
+};
 
 static void finish_results(void *argument, int64_t begin, int64_t end)
 {
@@ -274,8 +278,7 @@ aclnnStatus aclnnProdGetWorkspaceSize(const aclTensor *self, aclDataType dtype, 
 aclnnStatus aclnnProdDimGetWorkspaceSize(const aclTensor *self, int64_t dim, bool keepDim, aclDataType dtype, aclTensor *out,
                                          uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return reduce_plan(OPERATOR_ProdDim,
-                       (struct reduce_arguments){.self = self, .one_dim = &dim, .keepdim = keepDim, .out = out},
+    return reduce_plan(OPERATOR_ProdDim, (struct reduce_arguments){.self = self, .one_dim = &dim, .keepdim = keepDim, .out = out},
                        (struct reduce_job){.fold = FOLD_prod}, TYPE_FROM_OUT, workspaceSize, executor);
 }
 
@@ -306,31 +309,33 @@ EXTREME(Amin, min, none)
 EXTREME(Any, max, nonzero)
 EXTREME(All, min, nonzero)
 
-static int aminmax_plan(enum operator_id id, struct reduce_arguments arguments, uint64_t *workspace_size,
-                        aclOpExecutor **executor)
+static int aminmax_plan(enum operator_id id, struct reduce_arguments arguments, uint64_t *workspace_size, aclOpExecutor **executor)
 {
     arguments.out_name = "minOut";
     arguments.second_name = "maxOut";
-    return reduce_plan(id, arguments, (struct reduce_job){.fold = FOLD_min, .write_opposite = true}, TYPE_FROM_SELF,
-                       workspace_size, executor);
+    return reduce_plan(id, arguments, (struct reduce_job){.fold = FOLD_min, .write_opposite = true}, TYPE_FROM_SELF, workspace_size,
+                       executor);
 }
 
 aclnnStatus aclnnAminmaxGetWorkspaceSize(const aclTensor *self, const aclIntArray *dim, bool keepDim, aclTensor *minOut,
                                          aclTensor *maxOut, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return aminmax_plan(OPERATOR_Aminmax, (struct reduce_arguments){.self = self, .dims = dim, .keepdim = keepDim, .out = minOut,
-                                                                    .second = maxOut}, workspaceSize, executor);
+    return aminmax_plan(OPERATOR_Aminmax,
+                        (struct reduce_arguments){.self = self, .dims = dim, .keepdim = keepDim, .out = minOut, .second = maxOut},
+                        workspaceSize, executor);
 }
 
-aclnnStatus aclnnAminmaxDimGetWorkspaceSize(const aclTensor *self, int64_t dim, bool keepDim, aclTensor *minOut,
-                                            aclTensor *maxOut, uint64_t *workspaceSize, aclOpExecutor **executor)
-{
-    return aminmax_plan(OPERATOR_AminmaxDim, (struct reduce_arguments){.self = self, .one_dim = &dim, .keepdim = keepDim,
-                                                                       .out = minOut, .second = maxOut}, workspaceSize, executor);
-}
-
-aclnnStatus aclnnAminmaxAllGetWorkspaceSize(const aclTensor *self, aclTensor *minOut, aclTensor *maxOut,
+aclnnStatus aclnnAminmaxDimGetWorkspaceSize(const aclTensor *self, int64_t dim, bool keepDim, aclTensor *minOut, aclTensor *maxOut,
                                             uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    return aminmax_plan(
+        OPERATOR_AminmaxDim,
+        (struct reduce_arguments){.self = self, .one_dim = &dim, .keepdim = keepDim, .out = minOut, .second = maxOut},
+        workspaceSize, executor);
+}
+
+aclnnStatus aclnnAminmaxAllGetWorkspaceSize(const aclTensor *self, aclTensor *minOut, aclTensor *maxOut, uint64_t *workspaceSize,
+                                            aclOpExecutor **executor)
 {
     return aminmax_plan(OPERATOR_AminmaxAll, (struct reduce_arguments){.self = self, .out = minOut, .second = maxOut},
                         workspaceSize, executor);
@@ -341,8 +346,12 @@ aclnnStatus aclnnAminmaxAllGetWorkspaceSize(const aclTensor *self, aclTensor *mi
 /* finish_parameter carries the correction until the count is known. */
 static struct reduce_job deviation_job(int64_t correction, bool root, bool write_mean)
 {
-    return (struct reduce_job){.fold = FOLD_sum, .map = MAP_deviation, .center = CENTER_mean, .write_center = write_mean,
-                               .finish = root ? FINISH_divide_sqrt : FINISH_divide, .finish_parameter = (double)correction};
+    return (struct reduce_job){.fold = FOLD_sum,
+                               .map = MAP_deviation,
+                               .center = CENTER_mean,
+                               .write_center = write_mean,
+                               .finish = root ? FINISH_divide_sqrt : FINISH_divide,
+                               .finish_parameter = (double)correction};
 }
 
 #define DEVIATION(Name, root)                                                                                               \
@@ -391,8 +400,8 @@ static struct reduce_job norm_job(double p)
         return (struct reduce_job){.fold = FOLD_sum, .map = MAP_abs};
     if (p == 2)
         return (struct reduce_job){.fold = FOLD_sum, .map = MAP_square, .finish = FINISH_sqrt};
-    return (struct reduce_job){.fold = FOLD_sum, .map = MAP_power, .map_parameter = p, .finish = FINISH_power,
-                               .finish_parameter = 1 / p};
+    return (struct reduce_job){
+        .fold = FOLD_sum, .map = MAP_power, .map_parameter = p, .finish = FINISH_power, .finish_parameter = 1 / p};
 }
 
 aclnnStatus aclnnNormGetWorkspaceSize(const aclTensor *self, const aclScalar *pScalar, const aclIntArray *dim, bool keepdim,

@@ -7,13 +7,13 @@
 #include "kernels/kernels.h"
 
 enum {
-    ROW_BLOCK = TILE,        /* elements folded by one kernel call */
-    COLUMN_BLOCK = 256,      /* neighbouring results handled together */
-    COLUMN_ROWS = 32,        /* rows folded by one kernel call */
-    ITEM = 1 << 15,          /* elements that a work item should have at least */
-    ENOUGH_ITEMS = 8,        /* with fewer than this, sequences are cut */
-    SMALL_COLUMNS = 16,      /* fewer neighbours than this aren't worth a column kernel ... */
-    SHORT_SEQUENCE = 64,     /* ... and with short sequences, it is better in any case */
+    ROW_BLOCK = TILE,    /* elements folded by one kernel call */
+    COLUMN_BLOCK = 256,  /* neighbouring results handled together */
+    COLUMN_ROWS = 32,    /* rows folded by one kernel call */
+    ITEM = 1 << 15,      /* elements that a work item should have at least */
+    ENOUGH_ITEMS = 8,    /* with fewer than this, sequences are cut */
+    SMALL_COLUMNS = 16,  /* fewer neighbours than this aren't worth a column kernel ... */
+    SHORT_SEQUENCE = 64, /* ... and with short sequences, it is better in any case */
     TREE_DEPTH = 48,
 };
 
@@ -140,8 +140,8 @@ static void fold_sequence(const struct reduction *r, int64_t result, int64_t fir
     const fold_row_fn row = kernels->reduce->row[r->fold][r->type];
     const fold_pair_fn pair = kernels->reduce->pair[r->fold][r->type];
     const map_fn map = kernels->reduce->map[r->map][r->type];
-    const char *const data = r->data + walk_offset(result, r->kept_ndim, r->kept_sizes, r->kept_strides) *
-                                           (int64_t)dtype_bytes(r->dtype);
+    const char *const data =
+        r->data + walk_offset(result, r->kept_ndim, r->kept_sizes, r->kept_strides) * (int64_t)dtype_bytes(r->dtype);
     const int64_t run = r->reduced_ndim > 0 ? r->reduced_sizes[r->reduced_ndim - 1] : 1;
     double tree[TREE_DEPTH]; /* as a binary counter: entry i holds 2^i blocks while bit i of `blocks` is set */
     int64_t blocks = 0;
@@ -194,11 +194,11 @@ static void row_items(void *argument, int64_t begin, int64_t end)
 
 struct columns {
     const struct reduction *r;
-    const char *data;    /* first element of the first result */
+    const char *data; /* first element of the first result */
     const char *center;
-    int64_t stride;      /* between results */
-    int64_t count;       /* results */
-    char *tile;          /* COLUMN_ROWS rows */
+    int64_t stride; /* between results */
+    int64_t count;  /* results */
+    char *tile;     /* COLUMN_ROWS rows */
 };
 
 static int64_t row_offset(const struct reduction *r, int64_t row)
@@ -270,8 +270,8 @@ static void column_items(void *argument, int64_t begin, int64_t end)
             .count = count,
             .tile = (char *)tile,
         };
-        fold_rows(&c, first, least(first + r->segment, r->reduced_count),
-                  r->results + (segment * r->kept_count + k) * size, (char *)spare);
+        fold_rows(&c, first, least(first + r->segment, r->reduced_count), r->results + (segment * r->kept_count + k) * size,
+                  (char *)spare);
     }
 }
 
@@ -345,8 +345,8 @@ static bool beats(const struct reduction *r, const double *a, const double *b)
 static void arg_sequence(const struct reduction *r, int64_t result, int64_t first, int64_t end, char *tile, int64_t slot)
 {
     const int64_t size = accumulate_bytes(r->type);
-    const char *const data = r->data + walk_offset(result, r->kept_ndim, r->kept_sizes, r->kept_strides) *
-                                           (int64_t)dtype_bytes(r->dtype);
+    const char *const data =
+        r->data + walk_offset(result, r->kept_ndim, r->kept_sizes, r->kept_strides) * (int64_t)dtype_bytes(r->dtype);
     double best = 0, value = 0;
     int64_t block = first;
     for (int64_t i = first; i < end; i += ROW_BLOCK) {

@@ -11,24 +11,24 @@
 
 struct reduction {
     const char *data;
-    enum dtype dtype;       /* of the input; never complex */
-    enum accumulate type;   /* of tiles and results */
+    enum dtype dtype;     /* of the input; never complex */
+    enum accumulate type; /* of tiles and results */
     int kept_ndim, reduced_ndim;
     int64_t kept_sizes[TENSOR_MAX_DIMS], kept_strides[TENSOR_MAX_DIMS];
     int64_t reduced_sizes[TENSOR_MAX_DIMS], reduced_strides[TENSOR_MAX_DIMS];
     int64_t kept_count, reduced_count; /* results; elements that go into each */
-    bool whole_runs;        /* blocks end where the innermost reduced dimension does, so that they need no copy */
-    bool columns;           /* neighbours in memory belong to different results */
-    int64_t chunk;          /* results of one work item */
-    int64_t chunks;         /* work items that cover all results */
-    int64_t segment, segments; /* elements of one segment; segments of a sequence */
+    bool whole_runs;                   /* blocks end where the innermost reduced dimension does, so that they need no copy */
+    bool columns;                      /* neighbours in memory belong to different results */
+    int64_t chunk;                     /* results of one work item */
+    int64_t chunks;                    /* work items that cover all results */
+    int64_t segment, segments;         /* elements of one segment; segments of a sequence */
     /* What to do; set by reduction_run. */
     enum fold fold;
     enum map map;
     double parameter;
-    const char *center;     /* kept_count values of `type`, or NULL */
-    char *results;          /* segments x kept_count values of `type` */
-    int64_t *where;         /* with results: positions in the sequence, or NULL (arg reductions only) */
+    const char *center; /* kept_count values of `type`, or NULL */
+    char *results;      /* segments x kept_count values of `type` */
+    int64_t *where;     /* with results: positions in the sequence, or NULL (arg reductions only) */
 };
 
 /* mask: bit d set = dimension d is reduced. in isn't complex. */

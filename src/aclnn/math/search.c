@@ -17,7 +17,10 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* --- searchsorted, bucketize -------------------------------------------------------------------------------------------------- */
 
-struct search_job { bool right; struct aclScalar scalar; };
+struct search_job {
+    bool right;
+    struct aclScalar scalar;
+};
 
 struct search_work {
     struct view values, out;     /* values.data NULL: the scalar stands for all */
@@ -62,8 +65,8 @@ static void search_range(void *argument, int64_t begin, int64_t end)
             if (w->type == ACCUMULATE_F64)
                 places[i] = search_f64((const double *)w->sequences + first, w->length, tile[i], w->right);
             else
-                places[i] = search_i64((const int64_t *)w->sequences + first, w->length,
-                                       ((const int64_t *)(const void *)tile)[i], w->right);
+                places[i] = search_i64((const int64_t *)w->sequences + first, w->length, ((const int64_t *)(const void *)tile)[i],
+                                       w->right);
         }
         tile_write(&w->out, at, n, places, ACCUMULATE_I64);
     }
@@ -101,9 +104,9 @@ static int search_run(struct plan *plan)
     void *sequences = NULL;
     if (w.out.count == 0)
         return 0;
-    const bool integers = accumulate_of((enum dtype)sequence->dtype) == ACCUMULATE_I64 &&
-                          (values->data ? accumulate_of((enum dtype)values->dtype) == ACCUMULATE_I64
-                                        : dtype_kind(job->scalar.dtype) <= KIND_INTEGER);
+    const bool integers =
+        accumulate_of((enum dtype)sequence->dtype) == ACCUMULATE_I64 &&
+        (values->data ? accumulate_of((enum dtype)values->dtype) == ACCUMULATE_I64 : dtype_kind(job->scalar.dtype) <= KIND_INTEGER);
     w.type = integers ? ACCUMULATE_I64 : ACCUMULATE_F64;
     w.length = sequence->ndim ? sequence->sizes[sequence->ndim - 1] : 1;
     w.lines = w.length ? sequence->count / w.length : 0;
@@ -129,8 +132,8 @@ static int search_checked(struct plan *plan, const aclTensor *sequence, const ac
     TRY(check_not_complex(plan, from, "sortedSequence"));
     TRY(check_output_not_expanded(plan, to, "out"));
     if (to->dtype != (out_int32 ? DTYPE_I32 : DTYPE_I64))
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "out has data type %s; outInt32 is %s", dtype_name((enum dtype)to->dtype),
-                         out_int32 ? "true" : "false");
+        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "out has data type %s; outInt32 is %s",
+                         dtype_name((enum dtype)to->dtype), out_int32 ? "true" : "false");
     if (scalar) {
         TRY(check_sizes(plan, to, "out", NULL, 0));
     } else {
@@ -142,8 +145,9 @@ static int search_checked(struct plan *plan, const aclTensor *sequence, const ac
                          view_text(order), view_text(from));
     const bool one = from->ndim <= 1;
     if (!one && (scalar || from->ndim != wanted->ndim || memcmp(from->sizes, wanted->sizes, (from->ndim - 1u) * 8) != 0))
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "sortedSequence is %s and self is %s; all but the last sizes must be equal",
-                         view_text(from), view_text(wanted));
+        return error_set(ACLNN_ERROR_PARAM, name_of(plan),
+                         "sortedSequence is %s and self is %s; all but the last sizes must be equal", view_text(from),
+                         view_text(wanted));
     return 0;
 }
 
@@ -187,7 +191,10 @@ ACLNN_PHASE_2(Bucketize)
 
 /* --- one_hot: operands self, onValue, offValue, out ------------------------------------------------------------------------------- */
 
-struct one_hot_job { int64_t classes; int axis; };
+struct one_hot_job {
+    int64_t classes;
+    int axis;
+};
 
 /* Classes out of range leave their vector "off", as upstream's operator does. */
 static int one_hot_run(struct plan *plan)
@@ -246,9 +253,8 @@ static int one_hot_checked(struct plan *plan, const aclTensor *self, int64_t cla
     return check_sizes(plan, to, "out", sizes, from->ndim + 1);
 }
 
-aclnnStatus aclnnOneHotGetWorkspaceSize(const aclTensor *self, int numClasses, const aclTensor *onValue,
-                                        const aclTensor *offValue, int64_t axis, aclTensor *out, uint64_t *workspaceSize,
-                                        aclOpExecutor **executor)
+aclnnStatus aclnnOneHotGetWorkspaceSize(const aclTensor *self, int numClasses, const aclTensor *onValue, const aclTensor *offValue,
+                                        int64_t axis, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     struct plan *plan;
     TRY(plan_begin(OPERATOR_OneHot, one_hot_run, workspaceSize, executor, &plan));
@@ -263,9 +269,12 @@ ACLNN_PHASE_2(OneHot)
 static int bincount_run(struct plan *plan)
 {
     const struct view *const self = &plan->operands[0], *const weights = &plan->operands[1], *const out = &plan->operands[2];
-    const enum accumulate type = weights->data && accumulate_of((enum dtype)out->dtype) != ACCUMULATE_I64 ? ACCUMULATE_F64
-                                                                                                          : ACCUMULATE_I64;
-    union { double f64; int64_t i64; } *const bins = pool_scratch(0, (size_t)(out->count + 1) * 8);
+    const enum accumulate type =
+        weights->data && accumulate_of((enum dtype)out->dtype) != ACCUMULATE_I64 ? ACCUMULATE_F64 : ACCUMULATE_I64;
+    union {
+        double f64;
+        int64_t i64;
+    } *const bins = pool_scratch(0, (size_t)(out->count + 1) * 8);
     int64_t classes[TILE];
     double weight[TILE];
     if (!bins)
@@ -307,13 +316,17 @@ aclnnStatus aclnnBincountGetWorkspaceSize(const aclTensor *self, const aclTensor
         PLAN_TRY(plan, check_not_complex(plan, factor, "weights"));
         PLAN_TRY(plan, check_sizes(plan, factor, "weights", from->sizes, from->ndim));
     }
-    PLAN_REQUIRE(plan, to->ndim == 1 && to->count >= minlength, ACLNN_ERROR_PARAM, "out is %s; it has one dimension and at least "
-                 "minlength = %lld bins", view_text(to), (long long)minlength);
+    PLAN_REQUIRE(plan, to->ndim == 1 && to->count >= minlength, ACLNN_ERROR_PARAM,
+                 "out is %s; it has one dimension and at least "
+                 "minlength = %lld bins",
+                 view_text(to), (long long)minlength);
     return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Bincount)
 
-struct histogram_job { double low, high; };
+struct histogram_job {
+    double low, high;
+};
 
 static void find_range(const struct view *self, double *low, double *high)
 {

@@ -55,9 +55,9 @@ static void write_line(const struct sort_work *w, const struct sort_line *s, int
         const int64_t n = count - i < TILE ? count - i : TILE;
         for (int64_t k = 0; k < n; ++k)
             positions[k] = sort_line_position(s, first + i + k);
-        kernels->index->gather[move_size((enum dtype)w->self.dtype)](
-            w->values.data + (values + i * w->values.strides[dim]) * bytes, w->values.strides[dim], self, 0, positions,
-            w->self.strides[dim], n);
+        kernels->index->gather[move_size((enum dtype)w->self.dtype)](w->values.data + (values + i * w->values.strides[dim]) * bytes,
+                                                                     w->values.strides[dim], self, 0, positions,
+                                                                     w->self.strides[dim], n);
         if (w->indices.data)
             kernels->convert->store[w->indices.dtype][ACCUMULATE_I64](
                 w->indices.data + (indices + i * w->indices.strides[dim]) * (int64_t)dtype_bytes((enum dtype)w->indices.dtype),
@@ -72,8 +72,8 @@ static void sort_lines(void *argument, int64_t begin, int64_t end)
     const int64_t bytes = (int64_t)dtype_bytes((enum dtype)w->self.dtype);
     for (int64_t line = begin; line < end; ++line) {
         struct sort_line s;
-        struct view row = {.dtype = w->self.dtype, .ndim = 1, .sizes = {w->self.sizes[job->dim]},
-                           .strides = {w->self.strides[job->dim]}};
+        struct view row = {
+            .dtype = w->self.dtype, .ndim = 1, .sizes = {w->self.sizes[job->dim]}, .strides = {w->self.strides[job->dim]}};
         row.data = w->self.data + walk_offset(line, w->other_ndim, w->other_sizes, w->other_self) * bytes;
         view_refresh(&row);
         if (!sort_line_begin(&s, &row, job->descending)) {
@@ -111,8 +111,10 @@ static int sort_work_run(struct plan *plan, struct sort_work *w)
     if (w->lines > 0 && n > 0)
         pool_for(w->lines, 1 + ITEM / n, sort_lines, w);
     if (w->failed)
-        return error_set(ERROR_BAD_ALLOC, operator_name((enum operator_id)plan->operator_id), "no memory to sort lines of %lld "
-                         "elements", (long long)n);
+        return error_set(ERROR_BAD_ALLOC, operator_name((enum operator_id)plan->operator_id),
+                         "no memory to sort lines of %lld "
+                         "elements",
+                         (long long)n);
     return 0;
 }
 
@@ -171,8 +173,7 @@ static int sort_checked(struct plan *plan, const struct sort_arguments *a, struc
     TRY(check_not_complex(plan, self, "self"));
     TRY(check_dim(plan, a->dim, self, "dim", &job->dim));
     const int64_t n = self->ndim ? self->sizes[job->dim] : 1;
-    if ((job->wanted == WANTED_first && (job->k < 0 || job->k > n)) ||
-        (job->wanted == WANTED_rank && (job->k < 1 || job->k > n)))
+    if ((job->wanted == WANTED_first && (job->k < 0 || job->k > n)) || (job->wanted == WANTED_rank && (job->k < 1 || job->k > n)))
         return error_set(ACLNN_ERROR_PARAM, name, "k is %lld; dimension %d has %lld elements", (long long)job->k, job->dim,
                          (long long)n);
     const int64_t length = job->wanted == WANTED_all ? n : job->wanted == WANTED_first ? job->k : 1;
@@ -216,8 +217,8 @@ ACLNN_PHASE_2(Topk)
 
 /* sortPolicy names an algorithm of the chip. */
 aclnnStatus aclnnTopkV2GetWorkspaceSize(const aclTensor *self, int64_t k, int64_t dim, bool largest, bool sorted,
-                                        int64_t sortPolicy, aclTensor *valuesOut, aclTensor *indicesOut,
-                                        uint64_t *workspaceSize, aclOpExecutor **executor)
+                                        int64_t sortPolicy, aclTensor *valuesOut, aclTensor *indicesOut, uint64_t *workspaceSize,
+                                        aclOpExecutor **executor)
 {
     return sort_plan(OPERATOR_TopkV2, (struct sort_arguments){self, dim, true, valuesOut, indicesOut},
                      (struct sort_job){.descending = largest, .wanted = WANTED_first, .k = k}, workspaceSize, executor);
@@ -286,8 +287,7 @@ aclnnStatus aclnnMedianGetWorkspaceSize(const aclTensor *self, aclTensor *values
 }
 ACLNN_PHASE_2(Median)
 
-aclnnStatus aclnnNanMedianGetWorkspaceSize(const aclTensor *self, aclTensor *out, uint64_t *workspaceSize,
-                                           aclOpExecutor **executor)
+aclnnStatus aclnnNanMedianGetWorkspaceSize(const aclTensor *self, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     return median_plan(OPERATOR_NanMedian, self, out, WANTED_nan_median, workspaceSize, executor);
 }

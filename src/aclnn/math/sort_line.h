@@ -9,11 +9,11 @@
 
 struct sort_line {
     int64_t n;
-    bool wide;                /* 64-bit keys */
-    uint64_t *narrow_items;   /* not wide */
-    struct sort_item *items;  /* wide */
+    bool wide;               /* 64-bit keys */
+    uint64_t *narrow_items;  /* not wide */
+    struct sort_item *items; /* wide */
     void *spare;
-    int64_t nan_count;        /* of floats */
+    int64_t nan_count; /* of floats */
 };
 
 /* Takes the scratch and makes the keys of all elements of `line`, a real view, in row-major order. False: no memory. */

@@ -89,8 +89,7 @@ void loop_add_constant(struct strided_loop *loop, enum dtype value_dtype, union 
 {
     const int i = loop->operand_count;
     loop->constants[i] = value;
-    const struct view scalar = {
-        .data = (char *)&loop->constants[i], .count = 1, .dtype = (uint8_t)value_dtype, .contiguous = true};
+    const struct view scalar = {.data = (char *)&loop->constants[i], .count = 1, .dtype = (uint8_t)value_dtype, .contiguous = true};
     loop_add(loop, &scalar, kernel_dtype);
 }
 
@@ -411,8 +410,7 @@ static bool find_transposition(const struct strided_loop *loop, struct transposi
 {
     const struct loop_operand *const out = &loop->operands[0], *const in = &loop->operands[1];
     const int last = loop->ndim - 1;
-    if (loop->run || loop->ndim < 2 || out->dtype != in->dtype || in->constant || out->strides[last] != 1 ||
-        in->strides[last] == 1)
+    if (loop->run || loop->ndim < 2 || out->dtype != in->dtype || in->constant || out->strides[last] != 1 || in->strides[last] == 1)
         return false;
     for (int d = 0; d < last; ++d)
         if (in->strides[d] == 1 && loop->sizes[d] >= 8 && loop->sizes[last] >= 8) {

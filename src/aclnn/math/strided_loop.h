@@ -63,8 +63,7 @@ void loop_round_through(struct strided_loop *loop, enum dtype half);
 /* An operand that is read and written. */
 void loop_add_updated(struct strided_loop *loop, const struct view *view, enum dtype kernel_dtype);
 /* An input that is one value of type f64, i64 or c128. */
-void loop_add_constant(struct strided_loop *loop, enum dtype value_dtype, union elementwise_scalar value,
-                       enum dtype kernel_dtype);
+void loop_add_constant(struct strided_loop *loop, enum dtype value_dtype, union elementwise_scalar value, enum dtype kernel_dtype);
 /* False when an input doesn't fit the output's shape. */
 bool loop_ready(struct strided_loop *loop);
 

@@ -12,8 +12,7 @@ static bool given(struct elementwise_input input) { return input.tensor || input
 static int plan_clamp(enum operator_id id, const aclTensor *self, struct elementwise_input low, struct elementwise_input high,
                       const aclTensor *out, unsigned flags, uint64_t *workspace_size, aclOpExecutor **executor)
 {
-    REQUIRE(given(low) || given(high), ACLNN_ERROR_NULLPTR, "%s: both bounds are null; at least one is needed",
-            operator_name(id));
+    REQUIRE(given(low) || given(high), ACLNN_ERROR_NULLPTR, "%s: both bounds are null; at least one is needed", operator_name(id));
     struct elementwise_call call = {.id = id, .rule = RULE_PROMOTE, .flags = flags, .out = INPUT_TENSOR(out)};
     call.inputs[0] = TENSOR(self);
     if (given(low) && given(high)) {
@@ -60,9 +59,8 @@ ACLNN_PHASE_2(InplaceHardtanh)
 
 /* --- choices ------------------------------------------------------------------------------------------------------- */
 
-static int plan_choice(enum operator_id id, const aclTensor *mask, struct elementwise_input chosen,
-                       struct elementwise_input other, const aclTensor *out, unsigned flags, uint64_t *workspace_size,
-                       aclOpExecutor **executor)
+static int plan_choice(enum operator_id id, const aclTensor *mask, struct elementwise_input chosen, struct elementwise_input other,
+                       const aclTensor *out, unsigned flags, uint64_t *workspace_size, aclOpExecutor **executor)
 {
     const struct elementwise_call call = {.id = id,
                                           .kernel = ELEMENTWISE_where,
@@ -147,8 +145,7 @@ static int plan_addc(enum operator_id id, enum elementwise_id kernel, const aclT
 }
 
 aclnnStatus aclnnAddcmulGetWorkspaceSize(const aclTensor *self, const aclTensor *tensor1, const aclTensor *tensor2,
-                                         const aclScalar *value, aclTensor *out, uint64_t *workspaceSize,
-                                         aclOpExecutor **executor)
+                                         const aclScalar *value, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     return plan_addc(OPERATOR_Addcmul, ELEMENTWISE_addcmul, self, tensor1, tensor2, value, out, workspaceSize, executor);
 }

@@ -30,7 +30,12 @@ static void walk_runs(const struct view *v, int64_t first, int64_t count, run_fn
     }
 }
 
-struct convert_run { char *tile; int64_t bytes; convert_load_fn load; convert_store_fn store; };
+struct convert_run {
+    char *tile;
+    int64_t bytes;
+    convert_load_fn load;
+    convert_store_fn store;
+};
 
 static void load_run(void *context, char *data, int64_t stride, int64_t done, int64_t n)
 {
@@ -52,12 +57,16 @@ void tile_read(void *tile, enum accumulate type, const struct view *v, int64_t f
 
 void tile_write(const struct view *v, int64_t first, int64_t count, const void *tile, enum accumulate type)
 {
-    struct convert_run c = {.tile = (char *)(uintptr_t)tile, .bytes = accumulate_bytes(type),
-                            .store = kernels->convert->store[v->dtype][type]};
+    struct convert_run c = {
+        .tile = (char *)(uintptr_t)tile, .bytes = accumulate_bytes(type), .store = kernels->convert->store[v->dtype][type]};
     walk_runs(v, first, count, store_run, &c);
 }
 
-struct move_run { char *memory; int64_t bytes; move_fn move; };
+struct move_run {
+    char *memory;
+    int64_t bytes;
+    move_fn move;
+};
 
 static void gather_run(void *context, char *data, int64_t stride, int64_t done, int64_t n)
 {
@@ -73,8 +82,7 @@ static void scatter_run(void *context, char *data, int64_t stride, int64_t done,
 
 void tile_gather(void *memory, const struct view *v, int64_t first, int64_t count)
 {
-    struct move_run m = {memory, (int64_t)dtype_bytes((enum dtype)v->dtype),
-                         kernels->index->move[move_size((enum dtype)v->dtype)]};
+    struct move_run m = {memory, (int64_t)dtype_bytes((enum dtype)v->dtype), kernels->index->move[move_size((enum dtype)v->dtype)]};
     walk_runs(v, first, count, gather_run, &m);
 }
 
@@ -129,9 +137,9 @@ static void copy_rows(void *argument, int64_t begin, int64_t end)
 static void copy_piece(void *argument, int64_t begin, int64_t end)
 {
     const struct strided_copy *const c = argument;
-    kernels->index->move[__builtin_ctz((unsigned)c->bytes)](
-        c->out + begin * c->out_strides[0] * c->bytes, c->out_strides[0],
-        c->in + begin * c->in_strides[0] * c->bytes, c->in_strides[0], end - begin);
+    kernels->index->move[__builtin_ctz((unsigned)c->bytes)](c->out + begin * c->out_strides[0] * c->bytes, c->out_strides[0],
+                                                            c->in + begin * c->in_strides[0] * c->bytes, c->in_strides[0],
+                                                            end - begin);
 }
 
 void strided_copy_run(struct strided_copy *c)
@@ -151,7 +159,10 @@ void strided_copy_run(struct strided_copy *c)
     pool_for(rows, grain > 1 ? grain : 1, copy_rows, c);
 }
 
-struct convert_copy { const struct view *out, *in; enum accumulate type; };
+struct convert_copy {
+    const struct view *out, *in;
+    enum accumulate type;
+};
 
 static void convert_piece(void *argument, int64_t begin, int64_t end)
 {
@@ -178,8 +189,7 @@ void view_copy(const struct view *out, const struct view *in)
         pool_for(in->count, COPY_PIECE, convert_piece, &(struct convert_copy){out, in, type});
         return;
     }
-    struct strided_copy c = {.out = out->data, .in = in->data, .ndim = in->ndim,
-                             .bytes = (int)dtype_bytes((enum dtype)in->dtype)};
+    struct strided_copy c = {.out = out->data, .in = in->data, .ndim = in->ndim, .bytes = (int)dtype_bytes((enum dtype)in->dtype)};
     for (int i = 0; i < in->ndim; ++i) {
         c.sizes[i] = in->sizes[i];
         c.out_strides[i] = out->strides[i];

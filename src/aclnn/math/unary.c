@@ -36,8 +36,8 @@ aclnnStatus aclnnAngleV2GetWorkspaceSize(const aclTensor *x, const aclTensor *ou
 ACLNN_PHASE_2(AngleV2)
 
 /* Infinity as a replacement means the largest finite value of the type, as torch's default does. */
-static int plan_nan_to_num(enum operator_id id, const aclTensor *self, float nan, float posinf, float neginf,
-                           const aclTensor *out, unsigned flags, uint64_t *workspace_size, aclOpExecutor **executor)
+static int plan_nan_to_num(enum operator_id id, const aclTensor *self, float nan, float posinf, float neginf, const aclTensor *out,
+                           unsigned flags, uint64_t *workspace_size, aclOpExecutor **executor)
 {
     const struct elementwise_call call = {.id = id,
                                           .kernel = ELEMENTWISE_nan_to_num,
@@ -58,11 +58,10 @@ aclnnStatus aclnnNanToNumGetWorkspaceSize(const aclTensor *self, float nan, floa
 }
 ACLNN_PHASE_2(NanToNum)
 
-aclnnStatus aclnnInplaceNanToNumGetWorkspaceSize(aclTensor *selfRef, float nan, float posinf, float neginf,
-                                                 uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnInplaceNanToNumGetWorkspaceSize(aclTensor *selfRef, float nan, float posinf, float neginf, uint64_t *workspaceSize,
+                                                 aclOpExecutor **executor)
 {
-    return plan_nan_to_num(OPERATOR_InplaceNanToNum, selfRef, nan, posinf, neginf, selfRef, CALL_INPLACE, workspaceSize,
-                           executor);
+    return plan_nan_to_num(OPERATOR_InplaceNanToNum, selfRef, nan, posinf, neginf, selfRef, CALL_INPLACE, workspaceSize, executor);
 }
 ACLNN_PHASE_2(InplaceNanToNum)
 

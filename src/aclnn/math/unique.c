@@ -9,7 +9,10 @@
 #include "base/pool.h"
 
 /* Operands: self, valueOut, inverseOut, countsOut; the last two may be absent. */
-struct unique_job { struct aclTensor *values, *counts; bool consecutive; };
+struct unique_job {
+    struct aclTensor *values, *counts;
+    bool consecutive;
+};
 
 static void set_length(struct aclTensor *handle, int64_t length)
 {
@@ -71,8 +74,8 @@ static int add_optional(struct plan *plan, bool wanted, aclTensor *tensor, const
     TRY(check_index_dtype(plan, v, name));
     if (v->count >= least_count)
         return 0;
-    return error_set(ACLNN_ERROR_PARAM, operator_name((enum operator_id)plan->operator_id), "%s is %s; it needs room for %lld values",
-                     name, view_text(v), (long long)least_count);
+    return error_set(ACLNN_ERROR_PARAM, operator_name((enum operator_id)plan->operator_id),
+                     "%s is %s; it needs room for %lld values", name, view_text(v), (long long)least_count);
 }
 
 static int unique_plan(enum operator_id id, const aclTensor *self, aclTensor *values, aclTensor *inverse, aclTensor *counts,
@@ -103,8 +106,8 @@ aclnnStatus aclnnUniqueGetWorkspaceSize(const aclTensor *self, bool sorted, bool
 ACLNN_PHASE_2(Unique)
 
 aclnnStatus aclnnUnique2GetWorkspaceSize(const aclTensor *self, bool sorted, bool returnInverse, bool returnCounts,
-                                         aclTensor *valueOut, aclTensor *inverseOut, aclTensor *countsOut,
-                                         uint64_t *workspaceSize, aclOpExecutor **executor)
+                                         aclTensor *valueOut, aclTensor *inverseOut, aclTensor *countsOut, uint64_t *workspaceSize,
+                                         aclOpExecutor **executor)
 {
     return unique_plan(OPERATOR_Unique2, self, valueOut, returnInverse ? inverseOut : NULL, returnCounts ? countsOut : NULL,
                        workspaceSize, executor);
@@ -117,8 +120,10 @@ aclnnStatus aclnnUniqueConsecutiveGetWorkspaceSize(const aclTensor *self, bool r
                                                    uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(self, ACLNN_ERROR_NULLPTR, "self is null");
-    REQUIRE(dim == 1000 || self->view.ndim <= 1, ACLNN_ERROR_PARAM, "dim is %lld for self %s; only the flattened tensor (1000) is "
-            "supported", (long long)dim, view_text(&self->view));
+    REQUIRE(dim == 1000 || self->view.ndim <= 1, ACLNN_ERROR_PARAM,
+            "dim is %lld for self %s; only the flattened tensor (1000) is "
+            "supported",
+            (long long)dim, view_text(&self->view));
     return unique_plan(OPERATOR_UniqueConsecutive, self, valueOut, returnInverse ? inverseOut : NULL,
                        returnCounts ? countsOut : NULL, workspaceSize, executor);
 }

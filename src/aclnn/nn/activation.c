@@ -115,8 +115,8 @@ aclnnStatus aclnnLeakyReluBackwardGetWorkspaceSize(const aclTensor *gradOutput, 
     REQUIRE(!selfIsResult || !negativeSlope || scalar_to_double(negativeSlope) >= 0, ACLNN_ERROR_PARAM,
             "aclnnLeakyReluBackward: negativeSlope is %g; with selfIsResult it must not be negative, the input's sign is lost",
             scalar_to_double(negativeSlope));
-    return plan_gradient(OPERATOR_LeakyReluBackward, ELEMENTWISE_leaky_relu_backward, gradOutput, self, negativeSlope, NULL, 1,
-                         out, workspaceSize, executor);
+    return plan_gradient(OPERATOR_LeakyReluBackward, ELEMENTWISE_leaky_relu_backward, gradOutput, self, negativeSlope, NULL, 1, out,
+                         workspaceSize, executor);
 }
 ACLNN_PHASE_2(LeakyReluBackward)
 
@@ -140,8 +140,7 @@ static int plan_elu(enum operator_id id, const aclTensor *self, const aclScalar 
 }
 
 aclnnStatus aclnnEluGetWorkspaceSize(const aclTensor *self, const aclScalar *alpha, const aclScalar *scale,
-                                     const aclScalar *inputScale, aclTensor *out, uint64_t *workspaceSize,
-                                     aclOpExecutor **executor)
+                                     const aclScalar *inputScale, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     return plan_elu(OPERATOR_Elu, self, alpha, scale, inputScale, out, workspaceSize, executor);
 }
@@ -221,8 +220,8 @@ aclnnStatus aclnnGeluBackwardV2GetWorkspaceSize(const aclTensor *gradOutput, con
     const bool tanh = strcmp(approximate, "tanh") == 0;
     REQUIRE(tanh || strcmp(approximate, "none") == 0, ACLNN_ERROR_PARAM,
             "aclnnGeluBackwardV2: approximate is \"%s\"; \"none\" and \"tanh\" are allowed", approximate);
-    return plan_gradient(OPERATOR_GeluBackwardV2, tanh ? ELEMENTWISE_gelu_tanh_backward : ELEMENTWISE_gelu_erf_backward,
-                         gradOutput, self, NULL, NULL, 0, gradInput, workspaceSize, executor);
+    return plan_gradient(OPERATOR_GeluBackwardV2, tanh ? ELEMENTWISE_gelu_tanh_backward : ELEMENTWISE_gelu_erf_backward, gradOutput,
+                         self, NULL, NULL, 0, gradInput, workspaceSize, executor);
 }
 ACLNN_PHASE_2(GeluBackwardV2)
 
@@ -253,8 +252,8 @@ aclnnStatus aclnnLogSigmoidBackwardGetWorkspaceSize(const aclTensor *gradOutput,
                                                     aclTensor *gradInput, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     (void)buffer;
-    return plan_gradient(OPERATOR_LogSigmoidBackward, ELEMENTWISE_log_sigmoid_backward, gradOutput, self, NULL, NULL, 0,
-                         gradInput, workspaceSize, executor);
+    return plan_gradient(OPERATOR_LogSigmoidBackward, ELEMENTWISE_log_sigmoid_backward, gradOutput, self, NULL, NULL, 0, gradInput,
+                         workspaceSize, executor);
 }
 ACLNN_PHASE_2(LogSigmoidBackward)
 

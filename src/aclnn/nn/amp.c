@@ -51,9 +51,8 @@ aclnnStatus aclnnForeachNonFiniteCheckAndUnscaleGetWorkspaceSize(const aclTensor
     PLAN_TRY(plan, foreach_begin(plan, 1, &scaledGrads, names, FOREACH_SAME_SHAPES, &job));
     for (int64_t i = 0; i < job->count; ++i) {
         const enum dtype dtype = (enum dtype)foreach_view(plan, job, i, 0)->dtype;
-        PLAN_REQUIRE(plan, dtype_is_floating(dtype), ACLNN_ERROR_PARAM,
-                     "%s: scaledGrads[%lld] is %s; supported: f64 f32 f16 bf16", operator_name(id), (long long)i,
-                     dtype_name(dtype));
+        PLAN_REQUIRE(plan, dtype_is_floating(dtype), ACLNN_ERROR_PARAM, "%s: scaledGrads[%lld] is %s; supported: f64 f32 f16 bf16",
+                     operator_name(id), (long long)i, dtype_name(dtype));
         job->items[i].compute = job->items[i].result = (uint8_t)dtype_compute(dtype);
         job->items[i].run = kernels->optimizer->unscale[dtype_compute(dtype)];
         job->items[i].check = kernels->optimizer->has_non_finite[dtype_compute(dtype)];

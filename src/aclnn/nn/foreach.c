@@ -318,9 +318,8 @@ static int run_round(struct plan *plan)
     return foreach_run(plan);
 }
 
-aclnnStatus aclnnForeachRoundOffNumberGetWorkspaceSize(const aclTensorList *x, const aclTensor *roundMode,
-                                                       const aclTensorList *out, uint64_t *workspaceSize,
-                                                       aclOpExecutor **executor)
+aclnnStatus aclnnForeachRoundOffNumberGetWorkspaceSize(const aclTensorList *x, const aclTensor *roundMode, const aclTensorList *out,
+                                                       uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     const struct foreach_call call = {CALL(ForeachRoundOffNumber, round, PROMOTE), .lists = 2, .tensors = {out, x},
                                       .names = {"out", "x"}};

@@ -113,8 +113,8 @@ static int check_approximate(enum operator_id id, int64_t approximate)
     return 0;
 }
 
-aclnnStatus aclnnGeGluV3GetWorkspaceSize(const aclTensor *self, int64_t dim, int64_t approximate, bool activateLeft,
-                                         aclTensor *out, aclTensor *outGelu, uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnGeGluV3GetWorkspaceSize(const aclTensor *self, int64_t dim, int64_t approximate, bool activateLeft, aclTensor *out,
+                                         aclTensor *outGelu, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     const enum operator_id id = OPERATOR_GeGluV3;
     aclTensor in[2];

@@ -121,8 +121,7 @@ aclnnStatus aclnnApplyAdamWV2GetWorkspaceSize(aclTensor *varRef, aclTensor *mRef
     job->updated = amsgrad ? 0x17 : 0x07;
     job->cost = 4;
     job->scalars = adam_scalars;
-    const double numbers[] = {(double)lr, (double)beta1, (double)beta2, (double)weightDecay, (double)eps, maximize ? -1 : 1, 1,
-                              1};
+    const double numbers[] = {(double)lr, (double)beta1, (double)beta2, (double)weightDecay, (double)eps, maximize ? -1 : 1, 1, 1};
     for (int i = 0; i < 8; ++i)
         job->numbers[i] = numbers[i];
     return plan_finish(plan, 0, workspaceSize, executor);
@@ -164,8 +163,8 @@ aclnnStatus aclnnFusedAdamGetWorkspaceSize(const aclTensorList *paramsRef, const
                                            const aclTensorList *expAvgsRef, const aclTensorList *expAvgSqsRef,
                                            const aclTensorList *maxExpAvgSqsRef, const aclTensorList *stateSteps,
                                            const aclTensor *gradScaleOptional, const aclTensor *foundInfOptional, double lr,
-                                           double beta1, double beta2, double weightDecay, double eps, bool amsgrad,
-                                           bool maximize, uint64_t *workspaceSize, aclOpExecutor **executor)
+                                           double beta1, double beta2, double weightDecay, double eps, bool amsgrad, bool maximize,
+                                           uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     const aclTensorList *lists[FOREACH_LISTS + 1] = {paramsRef, expAvgsRef, expAvgSqsRef, gradsRef, maxExpAvgSqsRef};
     const char *names[FOREACH_LISTS + 1];
