@@ -13,7 +13,8 @@ namespace npu {
 
 static std::mutex lock; // guards counts
 static std::map<std::string, int64_t> &counts() {
-  static auto *const map = new std::map<std::string, int64_t>; // lives until the process ends: autograd's threads may outlast statics
+  static auto *const map =
+      new std::map<std::string, int64_t>; // lives until the process ends: autograd's threads may outlast statics
   return *map;
 }
 
@@ -37,12 +38,15 @@ static bool count_call(const std::string &name) {
 
 static void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   const c10::OperatorName &operator_name = op.operator_name();
-  const std::string name = operator_name.overload_name.empty() ? operator_name.name : operator_name.name + "." + operator_name.overload_name;
+  const std::string name =
+      operator_name.overload_name.empty() ? operator_name.name : operator_name.name + "." + operator_name.overload_name;
   static const bool disabled = environment_flag("TORCH_NPU_FALLBACK_CPU_DISABLE");
-  TORCH_CHECK(!disabled, "operator ", name, " is not implemented for NPU, and the fallback to the CPU is switched off. "
+  TORCH_CHECK(!disabled, "operator ", name,
+              " is not implemented for NPU, and the fallback to the CPU is switched off. "
               "Unset TORCH_NPU_FALLBACK_CPU_DISABLE to let it run on the CPU, or move its inputs there yourself.");
   if (count_call(name))
-    TORCH_WARN("CAUTION: The operator '", name, "' is not currently supported on the NPU backend and will fall back to run on the CPU. "
+    TORCH_WARN("CAUTION: The operator '", name,
+               "' is not currently supported on the NPU backend and will fall back to run on the CPU. "
                "This may have performance implications. (function npu_cpu_fallback)");
   at::native::cpu_fallback(op, stack);
 }

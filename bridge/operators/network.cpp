@@ -13,8 +13,9 @@ using OptionalTensor = std::optional<at::Tensor>;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 /* Sizes of a convolution's output; dim 1 of the weight counts one group's channels. */
-std::vector<int64_t> convolution_sizes(const at::Tensor &input, const at::Tensor &weight, at::IntArrayRef stride, at::IntArrayRef padding,
-                                       at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding, int64_t groups) {
+std::vector<int64_t> convolution_sizes(const at::Tensor &input, const at::Tensor &weight, at::IntArrayRef stride,
+                                       at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
+                                       at::IntArrayRef output_padding, int64_t groups) {
   std::vector<int64_t> sizes{input.size(0), transposed ? weight.size(1) * groups : weight.size(0)};
   for (int64_t d = 2; d < input.dim(); ++d) {
     const size_t i = static_cast<size_t>(d - 2);
@@ -26,7 +27,8 @@ std::vector<int64_t> convolution_sizes(const at::Tensor &input, const at::Tensor
 }
 
 at::Tensor convolution(const at::Tensor &input, const at::Tensor &weight, const OptionalTensor &bias, at::IntArrayRef stride,
-                       at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding, int64_t groups) {
+                       at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
+                       int64_t groups) {
   TORCH_CHECK(input.is_floating_point() || input.is_complex(), "\"convolution_overrideable\" not implemented for '",
               toString(input.scalar_type()), "'");
   const OnDevice guard(device_index_of(input));
@@ -35,21 +37,22 @@ at::Tensor convolution(const at::Tensor &input, const at::Tensor &weight, const 
     check_factor_types(input, *bias);
   const auto sizes = convolution_sizes(input, weight, stride, padding, dilation, transposed, output_padding, groups);
   const at::Tensor out = empty(sizes, input.scalar_type(), input.suggest_memory_format());
-  check(npu_convolution(argument(input), argument(weight), argument(bias), argument(stride), argument(padding), argument(dilation), transposed,
-                        argument(output_padding), groups, argument(out), stream()));
+  check(npu_convolution(argument(input), argument(weight), argument(bias), argument(stride), argument(padding), argument(dilation),
+                        transposed, argument(output_padding), groups, argument(out), stream()));
   return out;
 }
 
 Three convolution_backward(const at::Tensor &grad_output, const at::Tensor &input, const at::Tensor &weight, at::IntArrayRef stride,
-                           at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding, int64_t groups,
-                           std::array<bool, 3> mask) {
+                           at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
+                           int64_t groups, std::array<bool, 3> mask) {
   const OnDevice guard(device_index_of(grad_output));
   const int64_t channels = grad_output.size(1);
   const at::Tensor grad_input = wanted(mask[0], input), grad_weight = wanted(mask[1], weight);
   const at::Tensor grad_bias = mask[2] ? empty({channels}, grad_output.scalar_type()) : at::Tensor();
-  check(npu_convolution_backward(argument(grad_output), argument(input), argument(weight), argument(one(channels)), argument(stride),
-                                 argument(padding), argument(dilation), transposed, argument(output_padding), groups, argument(mask),
-                                 argument(grad_input), argument(grad_weight), argument(grad_bias), stream()));
+  check(npu_convolution_backward(argument(grad_output), argument(input), argument(weight), argument(one(channels)),
+                                 argument(stride), argument(padding), argument(dilation), transposed, argument(output_padding),
+                                 groups, argument(mask), argument(grad_input), argument(grad_weight), argument(grad_bias),
+                                 stream()));
   return {grad_input, grad_weight, grad_bias};
 }
 
@@ -58,15 +61,17 @@ at::ScalarType statistic_type(const at::Tensor &input) {
   return input.scalar_type() == at::kHalf || input.scalar_type() == at::kBFloat16 ? at::kFloat : input.scalar_type();
 }
 
-Three batch_norm(const at::Tensor &input, const OptionalTensor &weight, const OptionalTensor &bias, const OptionalTensor &running_mean,
-                 const OptionalTensor &running_var, bool training, double momentum, double eps) {
+Three batch_norm(const at::Tensor &input, const OptionalTensor &weight, const OptionalTensor &bias,
+                 const OptionalTensor &running_mean, const OptionalTensor &running_var, bool training, double momentum,
+                 double eps) {
   const OnDevice guard(device_index_of(input));
   const at::Tensor out = like(input);
   const int64_t count = training ? input.size(1) : 0;
   const at::Tensor mean = empty({count}, statistic_type(input)), invstd = empty({count}, statistic_type(input));
   const at::Tensor none;
-  check(npu_batch_norm(argument(input), argument(weight), argument(bias), argument(running_mean), argument(running_var), training, momentum, eps,
-                       argument(out), argument(training ? mean : none), argument(training ? invstd : none), stream()));
+  check(npu_batch_norm(argument(input), argument(weight), argument(bias), argument(running_mean), argument(running_var), training,
+                       momentum, eps, argument(out), argument(training ? mean : none), argument(training ? invstd : none),
+                       stream()));
   return {out, mean, invstd};
 }
 
@@ -75,21 +80,23 @@ Three batch_norm_legit(const at::Tensor &input, const OptionalTensor &weight, co
   return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
 }
 
-Three batch_norm_no_stats(const at::Tensor &input, const OptionalTensor &weight, const OptionalTensor &bias, bool training, double momentum,
-                          double eps) {
+Three batch_norm_no_stats(const at::Tensor &input, const OptionalTensor &weight, const OptionalTensor &bias, bool training,
+                          double momentum, double eps) {
   return batch_norm(input, weight, bias, std::nullopt, std::nullopt, training, momentum, eps);
 }
 
-Three batch_norm_backward(const at::Tensor &grad_out, const at::Tensor &input, const OptionalTensor &weight, const OptionalTensor &running_mean,
-                          const OptionalTensor &running_var, const OptionalTensor &save_mean, const OptionalTensor &save_invstd, bool train,
-                          double eps, std::array<bool, 3> mask) {
+Three batch_norm_backward(const at::Tensor &grad_out, const at::Tensor &input, const OptionalTensor &weight,
+                          const OptionalTensor &running_mean, const OptionalTensor &running_var, const OptionalTensor &save_mean,
+                          const OptionalTensor &save_invstd, bool train, double eps, std::array<bool, 3> mask) {
   const OnDevice guard(device_index_of(grad_out));
   const at::ScalarType type = weight && weight->defined() ? weight->scalar_type() : statistic_type(input);
   const at::Tensor grad_input = wanted(mask[0], input), none;
-  const at::Tensor grad_weight = mask[1] ? empty({input.size(1)}, type) : none, grad_bias = mask[2] ? empty({input.size(1)}, type) : none;
-  check(npu_batch_norm_backward(argument(grad_out), argument(input), argument(weight), argument(running_mean), argument(running_var),
-                                argument(train ? save_mean : OptionalTensor()), argument(train ? save_invstd : OptionalTensor()), train, eps,
-                                argument(mask), argument(grad_input), argument(grad_weight), argument(grad_bias), stream()));
+  const at::Tensor grad_weight = mask[1] ? empty({input.size(1)}, type) : none,
+                   grad_bias = mask[2] ? empty({input.size(1)}, type) : none;
+  check(npu_batch_norm_backward(argument(grad_out), argument(input), argument(weight), argument(running_mean),
+                                argument(running_var), argument(train ? save_mean : OptionalTensor()),
+                                argument(train ? save_invstd : OptionalTensor()), train, eps, argument(mask), argument(grad_input),
+                                argument(grad_weight), argument(grad_bias), stream()));
   return {grad_input, grad_weight, grad_bias};
 }
 
@@ -119,8 +126,8 @@ at::Tensor dropout_backward(const at::Tensor &grad, const at::Tensor &mask, doub
 }
 
 /* 0 = the decomposition into matrix products and softmax; asked for on every scaled_dot_product_attention. */
-int64_t attention_choice(const at::Tensor &, const at::Tensor &, const at::Tensor &, const OptionalTensor &, double, bool, std::optional<double>,
-                         bool) {
+int64_t attention_choice(const at::Tensor &, const at::Tensor &, const at::Tensor &, const OptionalTensor &, double, bool,
+                         std::optional<double>, bool) {
   return 0;
 }
 

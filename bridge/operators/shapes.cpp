@@ -30,8 +30,10 @@ double largest(const at::Tensor &self) {
 }
 
 at::Tensor where_result(const at::Tensor &condition, const at::Tensor &self, const at::Tensor &other) {
-  TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte, "where expected condition to be a boolean tensor, but got a "
-              "tensor with dtype ", condition.scalar_type());
+  TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
+              "where expected condition to be a boolean tensor, but got a "
+              "tensor with dtype ",
+              condition.scalar_type());
   const c10::ScalarType type = promoted(self, other);
   if (condition.sizes() == self.sizes() && self.sizes() == other.sizes())
     return empty(self.sizes(), type);
@@ -39,7 +41,8 @@ at::Tensor where_result(const at::Tensor &condition, const at::Tensor &self, con
 }
 
 at::Tensor scalar_result(const at::Tensor &self, const char *name) {
-  TORCH_CHECK(self.numel() > 0, name, "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+  TORCH_CHECK(self.numel() > 0, name,
+              "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
               "'dim' argument.");
   return empty({}, self.scalar_type());
 }
@@ -75,8 +78,10 @@ std::vector<at::Tensor> joined(const at::ITensorListRef &tensors) {
 
 at::Tensor embedding_result(const at::Tensor &weight, const at::Tensor &indices) {
   TORCH_CHECK(weight.dim() == 2, "'weight' must be 2-D");
-  TORCH_CHECK(indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt, "Expected tensor for argument #1 'indices' to have one of "
-              "the following scalar types: Long, Int; but got ", indices.toString(), " instead (while checking arguments for embedding)");
+  TORCH_CHECK(indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt,
+              "Expected tensor for argument #1 'indices' to have one of "
+              "the following scalar types: Long, Int; but got ",
+              indices.toString(), " instead (while checking arguments for embedding)");
   std::vector<int64_t> sizes = indices.sizes().vec();
   sizes.push_back(weight.size(1));
   return empty(sizes, weight.scalar_type());
@@ -85,8 +90,8 @@ at::Tensor embedding_result(const at::Tensor &weight, const at::Tensor &indices)
 at::Tensor padded(const at::Tensor &self, at::IntArrayRef pad) {
   const int64_t ndim = self.dim(), pairs = static_cast<int64_t>(pad.size()) / 2;
   TORCH_CHECK(pad.size() % 2 == 0, "Length of pad must be even but instead it equals ", pad.size());
-  TORCH_CHECK(ndim >= pairs, "Length of pad should be no more than twice the number of dimensions of the input. Pad length is ", pad.size(),
-              " while the input has ", ndim, " dimensions.");
+  TORCH_CHECK(ndim >= pairs, "Length of pad should be no more than twice the number of dimensions of the input. Pad length is ",
+              pad.size(), " while the input has ", ndim, " dimensions.");
   std::vector<int64_t> sizes = self.sizes().vec();
   for (int64_t i = 0; i < pairs; ++i) {
     int64_t &size = sizes[ndim - 1 - i];
@@ -115,30 +120,34 @@ at::Tensor layer_norm_statistic(const at::Tensor &input, at::IntArrayRef normali
 }
 
 at::Tensor nll_loss2d_result(const at::Tensor &self, const at::Tensor &target, int64_t reduction) {
-  TORCH_CHECK(target.dim() == 3, "only batches of spatial targets supported (3D tensors) but got targets of dimension: ", target.dim());
+  TORCH_CHECK(target.dim() == 3,
+              "only batches of spatial targets supported (3D tensors) but got targets of dimension: ", target.dim());
   TORCH_CHECK(self.dim() == 4, "only batches of spatial inputs supported (4D tensors), but got input of dimension: ", self.dim());
   return reduction == 0 ? empty(target.sizes(), self.scalar_type()) : empty({}, self.scalar_type());
 }
 
 void check_dot(const at::Tensor &self, const at::Tensor &other) {
   TORCH_CHECK(self.dim() == 1 && other.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ", other.dim(), "D tensors");
-  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "dot : expected both vectors to have same dtype, but found ", self.scalar_type(), " and ",
-              other.scalar_type());
-  TORCH_CHECK(self.numel() == other.numel(), "inconsistent tensor size, expected tensor [", self.numel(), "] and src [", other.numel(),
-              "] to have the same number of elements, but got ", self.numel(), " and ", other.numel(), " elements respectively");
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "dot : expected both vectors to have same dtype, but found ",
+              self.scalar_type(), " and ", other.scalar_type());
+  TORCH_CHECK(self.numel() == other.numel(), "inconsistent tensor size, expected tensor [", self.numel(), "] and src [",
+              other.numel(), "] to have the same number of elements, but got ", self.numel(), " and ", other.numel(),
+              " elements respectively");
 }
 
 void check_matrix_types(const at::Tensor &self, const at::Tensor &other) {
-  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected m1 and m2 to have the same dtype, but got: ", self.dtype(), " != ",
-              other.dtype());
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected m1 and m2 to have the same dtype, but got: ", self.dtype(),
+              " != ", other.dtype());
 }
 
 void check_factor_types(const at::Tensor &self, const at::Tensor &other) {
-  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected scalar type ", self.scalar_type(), " but found ", other.scalar_type());
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected scalar type ", self.scalar_type(), " but found ",
+              other.scalar_type());
 }
 
 void check_addr(const at::Tensor &self, const at::Tensor &vec1, const at::Tensor &vec2) {
-  TORCH_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: Expected 1-D argument vec1 and vec2, but got ", vec1.dim(), "-D and ", vec2.dim(), "-D");
+  TORCH_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: Expected 1-D argument vec1 and vec2, but got ", vec1.dim(), "-D and ",
+              vec2.dim(), "-D");
   TORCH_CHECK(self.dim() <= 2, "2D tensor expected, got ", self.dim(), "D tensor for input");
 }
 
@@ -147,25 +156,27 @@ void check_fill(const at::Tensor &value) {
 }
 
 void check_value(const at::Tensor &value) {
-  TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+  TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(),
+              " dimension(s).");
 }
 
 void check_mask(const at::Tensor &self, const at::Tensor &mask, const char *name) {
   TORCH_CHECK(mask.scalar_type() == at::kBool, name, " only supports boolean masks, but got mask with dtype ", mask.scalar_type());
-  TORCH_CHECK(at::infer_size(self.sizes(), mask.sizes()) == self.sizes(), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
-              at::IntArrayRef(at::infer_size(self.sizes(), mask.sizes())));
+  TORCH_CHECK(at::infer_size(self.sizes(), mask.sizes()) == self.sizes(), "output with shape ", self.sizes(),
+              " doesn't match the broadcast shape ", at::IntArrayRef(at::infer_size(self.sizes(), mask.sizes())));
 }
 
 void check_index_select(const at::Tensor &self, int64_t dim, const at::Tensor &index) {
-  TORCH_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector, but got dim: ", index.dim(), " with type: ",
-                    index.scalar_type(), " and size: ", index.sizes());
-  TORCH_CHECK(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt, "index_select(): Expected dtype int32 or int64 for index but got: ",
-              index.scalar_type());
+  TORCH_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector, but got dim: ", index.dim(),
+                    " with type: ", index.scalar_type(), " and size: ", index.sizes());
+  TORCH_CHECK(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt,
+              "index_select(): Expected dtype int32 or int64 for index but got: ", index.scalar_type());
   TORCH_CHECK(dim == 0 || dim == -1 || dim < self.dim(), "index_select(): Indexing dim ", dim, " is out of bounds of tensor");
 }
 
 void check_index_fill(const at::Tensor &self, int64_t dim, const at::Tensor &index) {
-  TORCH_CHECK_INDEX(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt, "index_fill_(): Expected dtype int32 or int64 for index");
+  TORCH_CHECK_INDEX(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt,
+                    "index_fill_(): Expected dtype int32 or int64 for index");
   TORCH_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
   at::maybe_wrap_dim(dim, self.dim());
 }
@@ -174,20 +185,24 @@ void check_flip(const at::Tensor &self, at::IntArrayRef dims) { at::dim_list_to_
 
 void check_layer_norm(const at::Tensor &input, at::IntArrayRef normalized_shape, const std::optional<at::Tensor> &weight,
                       const std::optional<at::Tensor> &bias) {
-  TORCH_CHECK(!normalized_shape.empty(), "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-              "normalized_shape = ", normalized_shape);
+  TORCH_CHECK(!normalized_shape.empty(),
+              "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+              "normalized_shape = ",
+              normalized_shape);
   for (const auto *parameter : {&weight, &bias})
-    TORCH_CHECK(!*parameter || !(*parameter)->defined() || (*parameter)->sizes() == normalized_shape,
-                "Expected ", parameter == &weight ? "weight" : "bias", " to be of same shape as normalized_shape, but got a parameter of shape ",
+    TORCH_CHECK(!*parameter || !(*parameter)->defined() || (*parameter)->sizes() == normalized_shape, "Expected ",
+                parameter == &weight ? "weight" : "bias", " to be of same shape as normalized_shape, but got a parameter of shape ",
                 *parameter ? (*parameter)->sizes() : at::IntArrayRef(), " and normalized_shape = ", normalized_shape);
   const size_t n = normalized_shape.size();
-  TORCH_CHECK(static_cast<size_t>(input.dim()) >= n && input.sizes().slice(static_cast<size_t>(input.dim()) - n) == normalized_shape,
-              "Given normalized_shape=", normalized_shape, ", expected input with shape [*", normalized_shape, "], but got input of size",
-              input.sizes());
+  TORCH_CHECK(static_cast<size_t>(input.dim()) >= n &&
+                  input.sizes().slice(static_cast<size_t>(input.dim()) - n) == normalized_shape,
+              "Given normalized_shape=", normalized_shape, ", expected input with shape [*", normalized_shape,
+              "], but got input of size", input.sizes());
 }
 
 bool device_number(at::TensorList list, const at::Tensor &number) {
-  return number.numel() == 1 && number.device() == list[0].device() && number.scalar_type() == list[0].scalar_type() && number.dim() == 0;
+  return number.numel() == 1 && number.device() == list[0].device() && number.scalar_type() == list[0].scalar_type() &&
+         number.dim() == 0;
 }
 
 bool norm_fits(at::TensorList list, std::optional<c10::ScalarType> dtype) {
@@ -248,6 +263,5 @@ std::vector<at::Tensor> lists_like(at::TensorList list) {
     made.push_back(like(tensor));
   return made;
 }
-
 
 } // namespace npu

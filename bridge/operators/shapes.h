@@ -72,7 +72,8 @@ inline at::Tensor flat_unless(const at::Tensor &self, std::optional<int64_t> dim
 /* out= of an operator without meta function: resizes, casts, copies. */
 void write_out(const at::Tensor &out, const at::Tensor &value);
 inline void check_inplace_result(const at::Tensor &self, const at::Tensor &result) {
-  TORCH_CHECK(self.sizes() == result.sizes(), "output with shape ", self.sizes(), " doesn't match the broadcast shape ", result.sizes());
+  TORCH_CHECK(self.sizes() == result.sizes(), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
+              result.sizes());
 }
 
 /* Lists: all on the current device of the first, floating, one dtype, tensors of equal sizes at each position, none empty list. */

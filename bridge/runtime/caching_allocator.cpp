@@ -19,28 +19,28 @@
 
 namespace npu {
 
-constexpr size_t kUnit = 512;                  // blocks are cut in these
-constexpr size_t kSmallLimit = 1 << 20;        // requests up to here come from the small pool
+constexpr size_t kUnit = 512;           // blocks are cut in these
+constexpr size_t kSmallLimit = 1 << 20; // requests up to here come from the small pool
 constexpr size_t kSmallSegment = 2 << 20;
-constexpr size_t kMediumLimit = 10 << 20;      // up to here, large segments are shared
+constexpr size_t kMediumLimit = 10 << 20; // up to here, large segments are shared
 constexpr size_t kMediumSegment = 20 << 20;
 constexpr size_t kLargeUnit = 2 << 20;
-constexpr size_t kFrontClasses = 257;          // front lists for sizes up to 128 KiB
-constexpr int kFrontDepth = 64;                // blocks a front list keeps at most
-constexpr int kStreams = 65;                   // ids that streams.cpp hands out
+constexpr size_t kFrontClasses = 257; // front lists for sizes up to 128 KiB
+constexpr int kFrontDepth = 64;       // blocks a front list keeps at most
+constexpr int kStreams = 65;          // ids that streams.cpp hands out
 
 struct Block {
   void *data;
-  size_t size;                                 // bytes, a multiple of kUnit
+  size_t size; // bytes, a multiple of kUnit
   size_t requested;
   c10::DeviceIndex device;
-  bool allocated;                              // handed out, or in a front list, or held back by events
+  bool allocated; // handed out, or in a front list, or held back by events
   bool small;
-  c10::StreamId stream;                        // whose order makes its reuse safe
-  Block *before, *after;                       // neighbours in its segment
+  c10::StreamId stream;  // whose order makes its reuse safe
+  Block *before, *after; // neighbours in its segment
   Block *front_next;
-  int events;                                  // still to complete before it is free
-  std::vector<c10::Stream> *users;             // other streams that used it; owned
+  int events;                      // still to complete before it is free
+  std::vector<c10::Stream> *users; // other streams that used it; owned
 };
 
 namespace {
@@ -60,7 +60,7 @@ using c10::CachingDeviceAllocator::DeviceStats;
 using c10::CachingAllocator::Stat;
 
 class SpinLock {
- public:
+public:
   void lock() noexcept {
     for (int tries = 0; flag_.exchange(true, std::memory_order_acquire); ++tries)
       if (tries > 100)
@@ -68,7 +68,7 @@ class SpinLock {
   }
   void unlock() noexcept { flag_.store(false, std::memory_order_release); }
 
- private:
+private:
   std::atomic<bool> flag_{false};
 };
 
@@ -117,7 +117,7 @@ struct Cache {
   Counters counters;
   int64_t retries = 0, out_of_memories = 0;
   double fraction = 1.0;
-  size_t total = 0;                            // device memory, read at the first allocation
+  size_t total = 0; // device memory, read at the first allocation
 
   Pool &pool(bool small) { return small ? small_blocks : large_blocks; }
 };
@@ -330,7 +330,8 @@ std::string in_units(size_t bytes) {
   TORCH_CHECK_WITH(OutOfMemoryError, false, "NPU out of memory. Tried to allocate ", in_units(bytes), " (NPU ",
                    static_cast<int>(cache.device), "; ", in_units(total), " total capacity; ", in_units(allocated),
                    " already allocated; ", in_units(allocated), " current active; ", in_units(free_bytes), " free; ", allowed,
-                   in_units(reserved), " reserved in total by PyTorch).If reserved memory is >> allocated memory try setting "
+                   in_units(reserved),
+                   " reserved in total by PyTorch).If reserved memory is >> allocated memory try setting "
                    "max_split_size_mb to avoid fragmentation.");
 }
 
@@ -404,10 +405,9 @@ void copy_stats(const std::array<Counter, 3> &from, c10::CachingAllocator::StatA
     to[i] = to_stat(from[i]);
 }
 
-template <class Function>
-void each_counter(Counters &counters, Function function) {
-  for (auto *group : {&counters.allocation, &counters.segment, &counters.allocated_bytes, &counters.requested_bytes,
-                      &counters.reserved_bytes})
+template <class Function> void each_counter(Counters &counters, Function function) {
+  for (auto *group :
+       {&counters.allocation, &counters.segment, &counters.allocated_bytes, &counters.requested_bytes, &counters.reserved_bytes})
     for (Counter &counter : *group)
       function(counter);
 }
@@ -416,8 +416,9 @@ struct CachingAllocator final : c10::DeviceAllocator {
   c10::DataPtr allocate(size_t bytes) override { return npu::allocate(bytes, current_device()); }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; } // the context isn't the data pointer
   void copy_data(void *to, const void *from, size_t bytes) const override {
-    check_status(cann.aclrtMemcpyAsync(to, bytes, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE,
-                                       current_stream_handle(current_device())), "aclrtMemcpyAsync");
+    check_status(
+        cann.aclrtMemcpyAsync(to, bytes, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, current_stream_handle(current_device())),
+        "aclrtMemcpyAsync");
   }
   bool initialized() override { return is_initialized(); }
   void emptyCache(c10::MempoolId_t) override {

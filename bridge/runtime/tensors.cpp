@@ -19,9 +19,10 @@ static at::Tensor empty_contiguous(c10::IntArrayRef sizes, c10::ScalarType dtype
     TORCH_CHECK(size >= 0, "Trying to create tensor with negative dimension ", size, ": ", sizes);
     overflows |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes);
   }
-  TORCH_CHECK(!overflows && bytes <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()), "Storage size calculation overflowed with sizes=",
-              sizes);
-  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes, allocate(bytes, current_device()), allocator(),
+  TORCH_CHECK(!overflows && bytes <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()),
+              "Storage size calculation overflowed with sizes=", sizes);
+  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
+                                                       allocate(bytes, current_device()), allocator(),
                                                        /*resizable=*/true);
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(std::move(storage)), kKeys, type);
   if (sizes.size() != 1 || sizes[0] != 0) // the default
