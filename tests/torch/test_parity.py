@@ -74,19 +74,17 @@ def adam_distances(seeds, device):
     return distances
 
 
-def check_adam(seeds, device):
-    distances = adam_distances(seeds, device)
-    mine, torchs = (statistics.fmean(column) for column in zip(*distances, strict=True))
-    assert mine <= 3 * torchs, f"distance to float64, device and torch's CPU by seed: {distances}"
-
-
-def test_float32_adam_twenty_steps_one_seed(device):
-    check_adam([0], device)
+def test_float32_adam_stays_near_float64(device):
+    """A seed says little: by chance either side is off by 1e-5 or by 5e-3 (a tie in a pooling window that rounding decides)."""
+    for mine, _ in adam_distances([0, 1], device):
+        assert mine <= 1e-2
 
 
 @pytest.mark.slow
 def test_float32_adam_twenty_steps_five_seeds(device):
-    check_adam(range(5), device)
+    distances = adam_distances(range(5), device)
+    mine, torchs = (statistics.fmean(column) for column in zip(*distances, strict=True))
+    assert mine <= 3 * torchs, f"distance to float64, device and torch's CPU by seed: {distances}"
 
 
 OPTIMIZERS = {
