@@ -50,8 +50,14 @@ static int open_libraries(const char *folder)
     return 0;
 }
 
-EXPORT int cann_load(const char *folder)
+EXPORT int cann_load_table(const char *folder, size_t table_bytes)
 {
+    if (table_bytes != sizeof cann) {
+        snprintf(load_error, sizeof load_error,
+                 "the bridge and libop_plugin.so are of different builds (pointer tables of %zu and %zu bytes); build again",
+                 table_bytes, sizeof cann);
+        return -1;
+    }
     if (open_libraries(folder) != 0)
         return -1;
     for (int i = 0; i < ROWS; ++i) {

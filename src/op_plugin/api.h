@@ -29,8 +29,11 @@ struct cann_api {
 extern struct cann_api cann;
 
 /* Opens libascendcl, libnnopbase and libopapi in `folder` (NULL: by bare name) and fills `cann`. 0, or -1 with words in
- * cann_load_error(): a library that can't be opened, or a runtime or handle function that is missing. Missing operators are fine. */
-int cann_load(const char *folder);
+ * cann_load_error(): a library that can't be opened, or a runtime or handle function that is missing. Missing operators are fine.
+ * table_bytes: sizeof(struct cann_api) as the caller was compiled; another size than ours is refused, since a caller from another
+ * build would read the wrong pointers without a word. */
+int cann_load_table(const char *folder, size_t table_bytes);
+static inline int cann_load(const char *folder) { return cann_load_table(folder, sizeof(struct cann_api)); }
 const char *cann_load_error(void);
 /* Path of the i-th loaded library as the dynamic loader found it; NULL past the end. */
 const char *cann_library_path(int i);
