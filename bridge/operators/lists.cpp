@@ -103,6 +103,29 @@ void fused_adamw_tensor(at::TensorList self, at::TensorList grads, at::TensorLis
               amsgrad, maximize, grad_scale, found_inf);
 }
 
+/* aclnnFusedSgd takes its numbers as floats; f64 parameters want all 53 bits of them, so they go operator by operator. */
+struct SgdNumbers {
+  double weight_decay, momentum, lr, dampening;
+  bool nesterov, maximize, is_first_step;
+};
+
+void sgd_in_double(at::Tensor &parameter, at::Tensor gradient, at::Tensor *buffer, const OptionalTensor &grad_scale,
+                   const SgdNumbers &n) {
+  if (grad_scale && grad_scale->defined())
+    gradient.div_(*grad_scale);
+  if (n.maximize)
+    gradient = gradient.neg();
+  if (n.weight_decay != 0)
+    gradient = gradient.add(parameter, n.weight_decay);
+  if (buffer && n.is_first_step)
+    buffer->copy_(gradient);
+  else if (buffer)
+    buffer->mul_(n.momentum).add_(gradient, 1 - n.dampening);
+  if (buffer)
+    gradient = n.nesterov ? gradient.add(*buffer, n.momentum) : *buffer;
+  parameter.add_(gradient, -n.lr);
+}
+
 void fused_sgd(at::TensorList self, at::TensorList grads, at::TensorList momentum_buffers, double weight_decay, double momentum,
                double lr, double dampening, bool nesterov, bool maximize, bool is_first_step, const OptionalTensor &grad_scale,
                const OptionalTensor &found_inf) {
@@ -110,7 +133,13 @@ void fused_sgd(at::TensorList self, at::TensorList grads, at::TensorList momentu
     return;
   const OnDevice guard(device_index_of(self));
   by_dtype(self, [&](const std::vector<size_t> &places) {
-    const auto p = chosen(self, places), g = chosen(grads, places), b = chosen(momentum_buffers, places);
+    auto p = chosen(self, places), g = chosen(grads, places), b = chosen(momentum_buffers, places);
+    if (p.front().scalar_type() == at::kDouble) {
+      for (size_t i = 0; i < p.size(); ++i)
+        sgd_in_double(p[i], g[i], b.empty() ? nullptr : &b[i], grad_scale,
+                      {weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step});
+      return;
+    }
     check(npu_fused_sgd(argument(at::TensorList(p)), argument(at::TensorList(g)), argument(at::TensorList(b)), argument(grad_scale),
                         weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, stream()));
   });
