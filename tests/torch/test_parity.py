@@ -88,10 +88,10 @@ def test_float32_adam_twenty_steps_five_seeds(device):
 
 
 OPTIMIZERS = {
-    # the fused forms of SGD take their numbers as floats, by CANN's prototype: hence numbers that a float holds exactly
-    "sgd": (torch.optim.SGD, {"lr": 0.0625}),
-    "sgd momentum": (torch.optim.SGD, {"lr": 0.0625, "momentum": 0.875, "weight_decay": 0.015625}),
-    "sgd nesterov": (torch.optim.SGD, {"lr": 0.0625, "momentum": 0.875, "nesterov": True}),
+    # numbers that a float can't hold: double parameters must not see them rounded, though aclnnFusedSgd takes floats
+    "sgd": (torch.optim.SGD, {"lr": 0.1}),
+    "sgd momentum": (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01}),
+    "sgd nesterov": (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
     "adam": (torch.optim.Adam, {"lr": 0.01}),
     "adam amsgrad": (torch.optim.Adam, {"lr": 0.01, "amsgrad": True, "weight_decay": 0.01}),
     "adamw": (torch.optim.AdamW, {"lr": 0.01, "weight_decay": 0.1}),
