@@ -10,7 +10,7 @@ pytestmark = pytest.mark.npu_only
 DIGEST = """
     import hashlib, torch, torchtitan_npu
     def digest(*tensors):
-        return hashlib.sha256(b"".join(t.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() for t in tensors)).hexdigest()
+        return hashlib.sha256(b"".join(t.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() for t in tensors)).hexdigest()
     torch.manual_seed(0)
     a, b = torch.randn(300, 1001).to("npu"), torch.randn(1001).to("npu")
     half = a.half()
