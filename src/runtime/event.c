@@ -22,7 +22,7 @@ struct record {
     _Atomic uint32_t state; /* enum record_state; threads sleep on it while it is RECORD_AWAITED */
     _Atomic int references;
     _Atomic int waiting; /* tasks of aclrtStreamWaitEvent that haven't finished */
-    int64_t nanoseconds; /* when it completed; written before state */
+    _Atomic int64_t nanoseconds; /* when its task ran, 0 before; written before state */
 };
 
 struct event {

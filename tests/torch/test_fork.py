@@ -74,11 +74,12 @@ def test_fork_before_the_first_use_is_free():
         import os, torch, torchtitan_npu
         assert torch.npu.device_count() >= 1
         child = os.fork()
+        if child:  # one after the other, so that the lines don't mix
+            assert os.waitpid(child, 0)[1] == 0
         before = torch.npu.memory_allocated()
         print(torch.ones(3, device="npu").sum().item(), torch.npu.memory_allocated() - before, flush=True)
         if child == 0:
             os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
     """
     assert expect_output(run_python(program)) == ["3.0 0", "3.0 0"]
 
