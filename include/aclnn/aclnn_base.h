@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* Start and end of the operator library; optional, counted. Returns 0. */
+/* Start and end of the operator library. Optional: operators here need no set-up, so both only return 0. */
 aclnnStatus aclnnInit(const char *configPath);
 aclnnStatus aclnnFinalize(void);
 
