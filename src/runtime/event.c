@@ -21,7 +21,7 @@ enum record_state { RECORD_PENDING, RECORD_AWAITED, RECORD_DONE };
 struct record {
     _Atomic uint32_t state; /* enum record_state; threads sleep on it while it is RECORD_AWAITED */
     _Atomic int references;
-    _Atomic int waiting; /* tasks of aclrtStreamWaitEvent that haven't finished */
+    _Atomic int waiting;         /* tasks of aclrtStreamWaitEvent that haven't finished */
     _Atomic int64_t nanoseconds; /* when its task ran, 0 before; written before state */
 };
 
