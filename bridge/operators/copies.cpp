@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/view_as_real.h>
 #include <torch/library.h>
 
 #include "bridge/operators/operand.h"
@@ -91,9 +92,38 @@ void copy_between_devices(const at::Tensor &source, const at::Tensor &to) {
   wait(); // the source may be written as soon as this returns
 }
 
+/* The stored values: the same memory without torch's "conjugate" and "negative" marks. */
+at::Tensor stored(at::Tensor tensor) {
+  if (tensor.is_conj())
+    tensor = tensor.conj();
+  return tensor.is_neg() ? tensor._neg_view() : tensor;
+}
+
+/* Changes the stored values; `tensor` carries no mark. */
+at::Tensor &conjugate(at::Tensor &tensor) {
+  if (tensor.is_complex())
+    at::view_as_real(tensor).select(-1, 1).neg_();
+  return tensor;
+}
+
+at::Tensor &conjugate_out(const at::Tensor &self, at::Tensor &out) {
+  out.resize_(self.sizes());
+  out.copy_(self);
+  return conjugate(out);
+}
+
 at::Tensor copy_from(const at::Tensor &self, const at::Tensor &dst, bool non_blocking) {
   if (dst.numel() == 0)
     return dst;
+  if (C10_UNLIKELY(self.is_conj() || self.is_neg() || dst.is_conj() || dst.is_neg())) {
+    at::Tensor plain = stored(dst);
+    copy_from(stored(self), plain, false);
+    if (self.is_conj() != dst.is_conj())
+      conjugate(plain);
+    if (self.is_neg() != dst.is_neg())
+      plain.neg_();
+    return dst;
+  }
   const OnDevice guard(device_index_of(dst, self));
   const at::Tensor source = self.dim() == 0 || self.sizes() == dst.sizes() ? self : self.expand(dst.sizes());
   const bool from_here = source.device().type() == kDevice, to_here = dst.device().type() == kDevice;
@@ -151,10 +181,20 @@ void register_copies(torch::Library &m) {
   m.impl("_copy_from", TORCH_FN(copy_from));
   m.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
   m.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
+  m.impl("conj_physical_", TORCH_FN(conjugate));
+  m.impl("conj_physical.out", TORCH_FN(conjugate_out));
   if (available("equal"))
     m.impl("equal", TORCH_FN(equal));
 }
 const Registrar registrar(&register_copies);
+
+/* torch resolves the marks of an operator's inputs by a copy, so the copy itself must get them unresolved. */
+void let_copies_through(torch::Library &m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+  m.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { let_copies_through(m); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { let_copies_through(m); }
 
 } // namespace
 } // namespace npu
