@@ -472,10 +472,3 @@ int stream_synchronize_device(int device, int64_t timeout_ms)
     free(list);
     return result;
 }
-
-void stream_mark_free(struct stream *stream, void *data, uint64_t bytes)
-{
-    /* No window of queued plans is open at fusion level 0, so nobody needs to know yet. The call stands here because the
-     * allocator must make it in stream order: see docs/design.md, "Free is a marker". */
-    (void)stream, (void)data, (void)bytes;
-}

@@ -35,10 +35,6 @@ int stream_priority(const struct stream *stream);
 /* Called from a task's run: does the current thread execute a task of a stream? (Waiting for it then would never end.) */
 struct stream *stream_current_executor(void);
 
-/* The memory at [data, data + bytes) is dead for work launched later. Information for the graph engine's window: it rides in
- * stream order and costs nothing while no window is open. */
-void stream_mark_free(struct stream *stream, void *data, uint64_t bytes);
-
 /* All streams of a device (-1: of all devices), for synchronise-device and for the end of the process. */
 int stream_synchronize_device(int device, int64_t timeout_ms);
 void stream_forget_after_fork(void);
