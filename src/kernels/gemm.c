@@ -59,40 +59,15 @@ PLAIN_TILE(i16, int16_t)
 PLAIN_TILE(i8, int8_t)
 PLAIN_TILE(u8, uint8_t)
 
-/* Complex numbers as pairs; alpha and beta are real. */
-#define COMPLEX_TILE(tag, type, real)                                                                                      \
-    static void gemm_tile_##tag(const struct gemm_problem *p, const struct gemm_tile *tile, void *scratch)                  \
-    {                                                                                                                      \
-        type *const sum = scratch;                                                                                         \
-        const type *const a = p->a.data, *const b = p->b.data, *const addend = p->addend.data;                              \
-        for (int64_t i = tile->row; i < tile->row + tile->rows; ++i) {                                                      \
-            for (int64_t j = 0; j < tile->columns; ++j)                                                                     \
-                sum[j] = (type){0, 0};                                                                                      \
-            for (int64_t k = 0; k < p->depth; ++k) {                                                                        \
-                const type x = a[i * p->a.row_stride + k * p->a.column_stride];                                             \
-                const type *const row = b + k * p->b.row_stride + tile->column * p->b.column_stride;                        \
-                for (int64_t j = 0; j < tile->columns; ++j) {                                                               \
-                    const type y = row[j * p->b.column_stride];                                                             \
-                    sum[j].re += x.re * y.re - x.im * y.im;                                                                 \
-                    sum[j].im += x.re * y.im + x.im * y.re;                                                                 \
-                }                                                                                                           \
-            }                                                                                                               \
-            type *const out = (type *)p->out + i * p->out_row_stride + tile->column * p->out_column_stride;                 \
-            const real alpha = (real)p->alpha, beta = (real)p->beta;                                                        \
-            for (int64_t j = 0; j < tile->columns; ++j) {                                                                   \
-                type value = {alpha * sum[j].re, alpha * sum[j].im};                                                        \
-                if (addend && p->beta != 0) {                                                                               \
-                    const type more =                                                                                       \
-                        addend[i * p->addend.row_stride + (tile->column + j) * p->addend.column_stride];                    \
-                    value.re += beta * more.re;                                                                             \
-                    value.im += beta * more.im;                                                                             \
-                }                                                                                                           \
-                out[j * p->out_column_stride] = value;                                                                      \
-            }                                                                                                               \
-        }                                                                                                                   \
-    }
-COMPLEX_TILE(c64, complex32_pair, float)
-COMPLEX_TILE(c128, complex64_pair, double)
+#define PAIR complex32_pair
+#define REAL float
+#define TAG c64
+#include "kernels/gemm_pair.h"
+
+#define PAIR complex64_pair
+#define REAL double
+#define TAG c128
+#include "kernels/gemm_pair.h"
 
 const struct gemm_kernels KERNEL_TABLE(gemm_kernels) = {
     .tile = {[DTYPE_F32] = gemm_tile_f32,

@@ -22,8 +22,9 @@ struct gemm_problem {
     int64_t rows, columns, depth;
     struct gemm_operand a, b;   /* rows x depth, depth x columns; both of out's compute type or narrower floats */
     struct gemm_operand addend; /* rows x columns; not read when beta is 0 */
-    double alpha, beta;         /* integers: the 64-bit integer parts below */
+    double alpha, beta;         /* for integers: the next two instead; for complex types: the real parts */
     int64_t alpha_integer, beta_integer;
+    double alpha_imaginary, beta_imaginary; /* 0 unless the compute type is complex */
     void *out;
     int64_t out_row_stride, out_column_stride;
     uint8_t out_dtype;

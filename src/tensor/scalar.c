@@ -76,3 +76,10 @@ int64_t scalar_to_int64(const struct aclScalar *scalar)
         return INT64_MIN;
     return (int64_t)value;
 }
+
+complex64_pair scalar_to_complex(const struct aclScalar *scalar)
+{
+    if (dtype_kind(scalar->dtype) == KIND_COMPLEX)
+        return scalar->value.c128;
+    return (complex64_pair){scalar_to_double(scalar), 0};
+}

@@ -71,6 +71,7 @@ void scalar_read(struct aclScalar *s, const void *value);
 /* The value of a scalar in the type asked for; complex values give their real part. */
 double scalar_to_double(const struct aclScalar *scalar);
 int64_t scalar_to_int64(const struct aclScalar *scalar);
+complex64_pair scalar_to_complex(const struct aclScalar *scalar);
 
 /* --- views ------------------------------------------------------------------------------------------------------- */
 

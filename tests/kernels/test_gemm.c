@@ -12,7 +12,7 @@ static void run_cut(const struct gemm_kernels *k, const struct gemm_problem *p, 
         for (int64_t j = 0; j < p->columns; j += columns) {
             const struct gemm_tile tile = {i, p->rows - i < rows ? p->rows - i : rows, j,
                                            p->columns - j < columns ? p->columns - j : columns};
-            k->tile[DTYPE_F32](p, &tile, scratch);
+            k->tile[p->out_dtype](p, &tile, scratch);
         }
 }
 
@@ -70,6 +70,79 @@ static void test_shape(const struct gemm_kernels *k, enum dtype dtype, int64_t m
         free(all[i]);
 }
 
+static int64_t small(int64_t i, int64_t k) { return (i * 7 + k * 3) % 5 - 2; }
+
+static void put(void *memory, enum dtype dtype, int64_t at, int64_t value)
+{
+    switch (dtype) {
+    case DTYPE_F64: ((double *)memory)[at] = (double)value; break;
+    case DTYPE_F32: ((float *)memory)[at] = (float)value; break;
+    case DTYPE_I64: ((int64_t *)memory)[at] = value; break;
+    case DTYPE_I32: ((int32_t *)memory)[at] = (int32_t)value; break;
+    case DTYPE_I16: ((int16_t *)memory)[at] = (int16_t)value; break;
+    default: ((int8_t *)memory)[at] = (int8_t)value; break; /* i8, u8 */
+    }
+}
+
+/* Small integers, so that every type is exact (u8 and i8 modulo 256). In both orders of a's and b's dimensions; a vector by the
+ * vector kernel, too, where there is one. */
+static void test_exact(const struct gemm_kernels *k, enum dtype dtype, int64_t m, int64_t n, int64_t depth, int turned)
+{
+    const size_t bytes = dtype_bytes(dtype);
+    char *const a = calloc((size_t)(m * depth + 1), bytes), *const b = calloc((size_t)(depth * n + 1), bytes);
+    char *const addend = calloc((size_t)(m * n), bytes), *const out = malloc((size_t)(m * n) * bytes);
+    char *const expected = malloc((size_t)(m * n) * bytes);
+    void *const scratch = aligned_alloc(64, (k->scratch_bytes + 63) / 64 * 64);
+    for (int64_t q = 0; q < depth; ++q) {
+        for (int64_t i = 0; i < m; ++i)
+            put(a, dtype, turned ? q * m + i : i * depth + q, small(i, q));
+        for (int64_t j = 0; j < n; ++j)
+            put(b, dtype, turned ? j * depth + q : q * n + j, small(j, q + 1));
+    }
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+            int64_t sum = 0;
+            for (int64_t q = 0; q < depth; ++q)
+                sum += small(i, q) * small(j, q + 1);
+            put(addend, dtype, i * n + j, small(i, j));
+            put(expected, dtype, i * n + j, 3 * sum - 2 * small(i, j));
+        }
+    struct gemm_problem p = {.rows = m, .columns = n, .depth = depth, .alpha = 3, .beta = -2, .alpha_integer = 3};
+    p.beta_integer = -2;
+    p.a = (struct gemm_operand){a, turned ? 1 : depth, turned ? m : 1, (uint8_t)dtype};
+    p.b = (struct gemm_operand){b, turned ? 1 : n, turned ? depth : 1, (uint8_t)dtype};
+    p.addend = (struct gemm_operand){addend, n, 1, (uint8_t)dtype};
+    p.out = out;
+    p.out_row_stride = n;
+    p.out_column_stride = 1;
+    p.out_dtype = (uint8_t)dtype;
+    run_cut(k, &p, k->tile_rows, k->tile_columns, scratch);
+    CHECK(memcmp(out, expected, (size_t)(m * n) * bytes) == 0, "%s %lld x %lld x %lld", dtype_name(dtype), (long long)m,
+          (long long)n, (long long)depth);
+    if (m == 1 && k->vector[dtype]) {
+        memset(out, 0x5a, (size_t)n * bytes);
+        for (int64_t j = 0; j < n; j += k->tile_columns) {
+            const struct gemm_tile tile = {0, 1, j, n - j < k->tile_columns ? n - j : k->tile_columns};
+            k->vector[dtype](&p, &tile, scratch);
+        }
+        CHECK(memcmp(out, expected, (size_t)n * bytes) == 0, "vector of %s x %lld x %lld", dtype_name(dtype), (long long)n,
+              (long long)depth);
+    }
+    void *const all[] = {a, b, addend, out, expected, scratch};
+    for (int i = 0; i < 6; ++i)
+        free(all[i]);
+}
+
+static void test_exact_types(const struct gemm_kernels *k)
+{
+    static const enum dtype types[] = {DTYPE_F64, DTYPE_F32, DTYPE_I64, DTYPE_I32, DTYPE_I16, DTYPE_I8, DTYPE_U8};
+    static const int64_t shapes[][3] = {{1, 1, 1}, {1, 33, 5000}, {1, 900, 70}, {15, 33, 257}, {141, 70, 300}, {4, 9, 0}};
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; ++t)
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s)
+            for (int turned = 0; turned < 2; ++turned)
+                test_exact(k, types[t], shapes[s][0], shapes[s][1], shapes[s][2], turned);
+}
+
 int main(void)
 {
     static const int64_t shapes[][3] = {{1, 1, 1},      {6, 16, 255}, {14, 32, 256}, {15, 33, 257},
@@ -79,5 +152,8 @@ int main(void)
         for (size_t s = 0; kernel_set_runnable(kernel_set_at(isa)->isa) && s < sizeof shapes / sizeof shapes[0]; ++s)
             for (int t = 0; t < 3; ++t)
                 test_shape(kernel_set_at(isa)->gemm, types[t], shapes[s][0], shapes[s][1], shapes[s][2]);
+    for (int isa = 0; kernel_set_at(isa); ++isa)
+        if (kernel_set_runnable(kernel_set_at(isa)->isa))
+            test_exact_types(kernel_set_at(isa)->gemm);
     return check_result();
 }

@@ -106,6 +106,33 @@ static void list_of_indices(enum dtype dtype, enum layout layout)
     operand_free(&empty);
 }
 
+/* A complex factor of index_add, on a source whose dimensions lie otherwise. */
+static void complex_factor(enum dtype dtype)
+{
+    const int64_t sizes[2] = {3, 2}, source_sizes[2] = {4, 2}, count = 4;
+    struct operand self = operand_make(dtype, 2, sizes, LAYOUT_PLAIN), out = operand_make(dtype, 2, sizes, LAYOUT_PLAIN);
+    struct operand source = operand_make(dtype, 2, source_sizes, LAYOUT_TRANSPOSED);
+    struct operand index = operand_make(DTYPE_I64, 1, &count, LAYOUT_PLAIN);
+    complex64_pair factor = {1, 2};
+    aclScalar *const alpha = aclCreateScalar(&factor, ACL_COMPLEX128);
+    for (int64_t i = 0; i < count; ++i)
+        operand_set(&index, i, (double)(i % 3));
+    for (int64_t i = 0; i < source.count; ++i)
+        operand_set(&source, i, (double)(i + 1));
+    CHECK_OK(RUN(aclnnIndexAdd, self.tensor, 0, index.tensor, source.tensor, alpha, out.tensor));
+    for (int64_t i = 0; i < out.count; ++i) {
+        const double sum = (double)(i + 1) + (i < 2 ? (double)(i + 7) : 0);
+        const char *const place = out.memory + i * (int64_t)dtype_bytes(dtype);
+        CHECK_NEAR(dtype == DTYPE_C64 ? ((const float *)place)[0] : ((const double *)place)[0], sum, 0);
+        CHECK_NEAR(dtype == DTYPE_C64 ? ((const float *)place)[1] : ((const double *)place)[1], 2 * sum, 0);
+    }
+    aclDestroyScalar(alpha);
+    operand_free(&self);
+    operand_free(&out);
+    operand_free(&source);
+    operand_free(&index);
+}
+
 /* The last of several writes wins, sums take all of them, both in the order of positions. */
 static void duplicates_have_an_order(void)
 {
@@ -230,6 +257,8 @@ int main(void)
             list_of_indices(types[t], layout);
             masks(types[t], layout);
         }
+    complex_factor(DTYPE_C64);
+    complex_factor(DTYPE_C128);
     duplicates_have_an_order();
     embedding_and_its_gradient();
     bad_indices_are_reported();

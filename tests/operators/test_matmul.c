@@ -164,8 +164,78 @@ static void test_outer(enum dtype dtype)
         tensor_free(all[k]);
 }
 
+static complex64_pair complex_get(const struct tensor *t, int64_t index)
+{
+    const void *const p = t->memory + tensor_at(t, index) * (int64_t)dtype_bytes(t->dtype);
+    if (t->dtype == DTYPE_C128)
+        return *(const complex64_pair *)p;
+    return (complex64_pair){(double)((const float *)p)[0], (double)((const float *)p)[1]};
+}
+
+static struct tensor complex_random(enum dtype dtype, enum layout layout, int ndim, const int64_t *sizes)
+{
+    struct tensor t = tensor_new(dtype, layout, ndim, sizes);
+    for (int64_t i = 0; i < t.count; ++i) {
+        void *const p = t.memory + tensor_at(&t, i) * (int64_t)dtype_bytes(dtype);
+        const complex64_pair value = {check_random_real(&seed), check_random_real(&seed)};
+        if (dtype == DTYPE_C128)
+            *(complex64_pair *)p = value;
+        else
+            *(complex32_pair *)p = (complex32_pair){(float)value.re, (float)value.im};
+    }
+    return t;
+}
+
+static complex64_pair complex_times(complex64_pair x, complex64_pair y)
+{
+    return (complex64_pair){x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+
+/* alpha and beta with imaginary parts, in all layouts. */
+static void test_complex(enum dtype dtype, enum layout layout)
+{
+    const complex64_pair factors[] = {{0, 1}, {2, -3}, {1, 0}, {0, 0}};
+    const double tolerance = dtype == DTYPE_C128 ? 1e-12 : 1e-4;
+    for (int f = 0; f < 4; ++f)
+        for (int m = 1; m <= 9; m += 8) {
+            complex64_pair alpha_value = factors[f], beta_value = factors[(f + 1) % 4];
+            aclScalar *const alpha = aclCreateScalar(&alpha_value, ACL_COMPLEX128);
+            aclScalar *const beta = aclCreateScalar(&beta_value, ACL_COMPLEX128);
+            struct tensor a = complex_random(dtype, layout, SIZES(m, 20)), b = complex_random(dtype, PLAIN, SIZES(20, 33));
+            struct tensor self = complex_random(dtype, layout, SIZES(m, 33));
+            struct tensor out = tensor_new(dtype, (enum layout)((layout + 1) % LAYOUTS), SIZES(m, 33));
+            RUN(Addmm, self.handle, a.handle, b.handle, beta, alpha, out.handle, 0);
+            for (int64_t i = 0; i < out.count; ++i) {
+                complex64_pair sum = {0, 0};
+                for (int64_t k = 0; k < 20; ++k) {
+                    const complex64_pair more = complex_times(complex_get(&a, i / 33 * 20 + k), complex_get(&b, k * 33 + i % 33));
+                    sum.re += more.re;
+                    sum.im += more.im;
+                }
+                sum = complex_times(sum, alpha_value);
+                const complex64_pair more = complex_times(complex_get(&self, i), beta_value);
+                CHECK_NEAR(complex_get(&out, i).re, sum.re + more.re, tolerance);
+                CHECK_NEAR(complex_get(&out, i).im, sum.im + more.im, tolerance);
+            }
+            aclDestroyScalar(alpha);
+            aclDestroyScalar(beta);
+            struct tensor *const all[] = {&a, &b, &self, &out};
+            for (int i = 0; i < 4; ++i)
+                tensor_free(all[i]);
+        }
+}
+
 static void test_refusals(void)
 {
+    complex64_pair turn = {0, 1};
+    aclScalar *const factor = aclCreateScalar(&turn, ACL_COMPLEX128);
+    struct tensor square = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(3, 3)), sum = tensor_new(DTYPE_F32, PLAIN, SIZES(3, 3));
+    tensor_fill(&sum, 0);
+    REFUSE(Addmm, ACLNN_ERROR_PARAM, "alpha is complex", square.handle, square.handle, square.handle, NULL, factor, sum.handle, 0);
+    REFUSE(Addmm, ACLNN_ERROR_PARAM, "beta is complex", square.handle, square.handle, square.handle, factor, NULL, sum.handle, 0);
+    aclDestroyScalar(factor);
+    tensor_free(&square);
+    tensor_free(&sum);
     struct tensor a = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(2, 3)), b = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(4, 5));
     struct tensor i = tensor_random(DTYPE_I32, PLAIN, &seed, SIZES(3, 5)), out = tensor_new(DTYPE_F32, PLAIN, SIZES(2, 5));
     tensor_fill(&out, 0);
@@ -181,6 +251,10 @@ static void test_all(void)
 {
     static const enum dtype floats[] = {DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16};
     test_shapes();
+    for (int layout = 0; layout < LAYOUTS; ++layout) {
+        test_complex(DTYPE_C64, (enum layout)layout);
+        test_complex(DTYPE_C128, (enum layout)layout);
+    }
     for (int t = 0; t < 4; ++t) {
         test_batches(floats[t]);
         test_addends(floats[t]);

@@ -20,10 +20,7 @@ union elementwise_scalar elementwise_scalar_from(const struct aclScalar *scalar,
     union elementwise_scalar value = {.c128 = {0, 0}};
     const enum dtype_kind kind = dtype_kind(compute);
     if (kind == KIND_COMPLEX) {
-        if (dtype_kind(scalar->dtype) == KIND_COMPLEX)
-            value.c128 = scalar->value.c128;
-        else
-            value.c128.re = scalar_to_double(scalar);
+        value.c128 = scalar_to_complex(scalar);
     } else if (kind == KIND_FLOAT) {
         value.f64 = scalar_to_double(scalar);
     } else if (kind == KIND_BOOL) {

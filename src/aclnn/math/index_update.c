@@ -17,31 +17,53 @@ struct update_job {
     int dim;
     bool fills, adds;
     complex64_pair value;  /* fill: one element */
-    double scale;          /* add: source is multiplied by it, */
+    complex64_pair scale;  /* add: source is multiplied by it, */
     int64_t integer_scale; /* or by this */
 };
 
 struct scale_work {
-    const struct view *in, *out;
+    const struct view *flat; /* of numbers; complex ones are two each */
     const struct update_job *job;
     enum accumulate type;
 };
 
+/* Pairs of parts times a complex factor. n is even: chunks are, and so are complex sources. */
+static void scale_pairs(void *tile, enum accumulate type, complex64_pair factor, int64_t n)
+{
+    double *const wide = tile;
+    float *const narrow = tile;
+    const complex32_pair f = {(float)factor.re, (float)factor.im};
+    for (int64_t i = 0; i < n; i += 2)
+        if (type == ACCUMULATE_F64) {
+            const complex64_pair x = {wide[i], wide[i + 1]};
+            wide[i] = x.re * factor.re - x.im * factor.im;
+            wide[i + 1] = x.re * factor.im + x.im * factor.re;
+        } else {
+            const complex32_pair x = {narrow[i], narrow[i + 1]};
+            narrow[i] = x.re * f.re - x.im * f.im;
+            narrow[i + 1] = x.re * f.im + x.im * f.re;
+        }
+}
+
 static void scale_range(void *argument, int64_t begin, int64_t end)
 {
     const struct scale_work *const w = argument;
+    const struct update_job *const job = w->job;
     double tile[TILE];
     for (int64_t at = begin; at < end; at += TILE) {
         const int64_t n = end - at < TILE ? end - at : TILE;
-        tile_read(tile, w->type, w->in, at, n);
-        for (int64_t i = 0; i < n; ++i)
-            if (w->type == ACCUMULATE_F64)
-                tile[i] *= w->job->scale;
-            else if (w->type == ACCUMULATE_F32)
-                ((float *)(void *)tile)[i] *= (float)w->job->scale;
-            else
-                ((int64_t *)(void *)tile)[i] *= w->job->integer_scale;
-        tile_write(w->out, at, n, tile, w->type);
+        tile_read(tile, w->type, w->flat, at, n);
+        if (job->scale.im != 0)
+            scale_pairs(tile, w->type, job->scale, n);
+        else
+            for (int64_t i = 0; i < n; ++i)
+                if (w->type == ACCUMULATE_F64)
+                    tile[i] *= job->scale.re;
+                else if (w->type == ACCUMULATE_F32)
+                    ((float *)(void *)tile)[i] *= (float)job->scale.re;
+                else
+                    ((int64_t *)(void *)tile)[i] *= job->integer_scale;
+        tile_write(w->flat, at, n, tile, w->type);
     }
 }
 
@@ -49,16 +71,20 @@ static void scale_range(void *argument, int64_t begin, int64_t end)
 static struct view scaled_source(struct plan *plan)
 {
     const struct update_job *const job = PLAN_IMMEDIATE(plan, struct update_job);
-    struct view in = plan->operands[SOURCE], out = in;
-    if (plan->workspace_bytes == 0 || in.count == 0)
-        return in;
+    const struct view *const in = &plan->operands[SOURCE];
+    struct view out = *in;
+    if (plan->workspace_bytes == 0 || in->count == 0)
+        return *in;
     out.data = plan->workspace;
     view_make_contiguous(&out);
-    struct view real_in = in, real_out = out;
-    view_as_real(&real_in);
-    view_as_real(&real_out);
-    struct scale_work w = {&real_in, &real_out, job, accumulate_of((enum dtype)real_in.dtype)};
-    pool_for(real_in.count, GRAIN, scale_range, &w);
+    view_copy(&out, in);
+    struct view flat = out;
+    flat.ndim = 1;
+    flat.sizes[0] = out.count;
+    view_make_contiguous(&flat);
+    view_as_real(&flat);
+    struct scale_work w = {&flat, job, accumulate_of((enum dtype)flat.dtype)};
+    pool_for(flat.count, GRAIN, scale_range, &w);
     return out;
 }
 
@@ -152,12 +178,14 @@ static int update_plan(enum operator_id id, struct update_arguments arguments, s
     TRY(plan_begin(id, update_run, workspace_size, executor, &plan));
     *PLAN_IMMEDIATE(plan, struct update_job) = job;
     PLAN_TRY(plan, update_checked(plan, &arguments));
-    if (alpha && scalar_to_double(alpha) != 1) {
+    if (alpha) {
         struct update_job *const kept = PLAN_IMMEDIATE(plan, struct update_job);
         const struct view *const source = &plan->operands[SOURCE];
-        kept->scale = scalar_to_double(alpha);
+        PLAN_TRY(plan, check_factor(plan, alpha, "alpha", (enum dtype)source->dtype));
+        kept->scale = scalar_to_complex(alpha);
         kept->integer_scale = scalar_to_int64(alpha);
-        workspace = (uint64_t)source->count * dtype_bytes((enum dtype)source->dtype);
+        if (kept->scale.re != 1 || kept->scale.im != 0)
+            workspace = (uint64_t)source->count * dtype_bytes((enum dtype)source->dtype);
     }
     return finish_by_size(plan, workspace, workspace_size, executor);
 }

@@ -38,6 +38,14 @@ int check_floating(const struct plan *plan, const struct view *v, const char *pa
                      dtype_name((enum dtype)v->dtype));
 }
 
+int check_factor(const struct plan *plan, const struct aclScalar *factor, const char *parameter, enum dtype dtype)
+{
+    if (!factor || dtype_kind(factor->dtype) != KIND_COMPLEX || dtype_kind(dtype) == KIND_COMPLEX)
+        return 0;
+    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s is complex (%s), the tensors are %s; a real factor is needed", parameter,
+                     dtype_name(factor->dtype), dtype_name(dtype));
+}
+
 int check_index_dtype(const struct plan *plan, const struct view *v, const char *parameter)
 {
     if (v->dtype == DTYPE_I64 || v->dtype == DTYPE_I32)

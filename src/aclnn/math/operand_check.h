@@ -9,6 +9,8 @@ int check_sizes(const struct plan *plan, const struct view *v, const char *param
 int check_same_dtype(const struct plan *plan, const struct view *a, const char *a_name, const struct view *b, const char *b_name);
 int check_not_complex(const struct plan *plan, const struct view *v, const char *parameter);
 int check_floating(const struct plan *plan, const struct view *v, const char *parameter);
+/* A complex factor (NULL: there is none) multiplies complex tensors only. */
+int check_factor(const struct plan *plan, const struct aclScalar *factor, const char *parameter, enum dtype dtype);
 /* i64 or i32 */
 int check_index_dtype(const struct plan *plan, const struct view *v, const char *parameter);
 int check_output_not_expanded(const struct plan *plan, const struct view *v, const char *parameter);

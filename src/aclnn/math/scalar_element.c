@@ -10,8 +10,7 @@
 void element_from_scalar(void *element, enum dtype dtype, const struct aclScalar *scalar)
 {
     if (dtype_kind(dtype) == KIND_COMPLEX) {
-        const complex64_pair value =
-            dtype_kind(scalar->dtype) == KIND_COMPLEX ? scalar->value.c128 : (complex64_pair){scalar_to_double(scalar), 0};
+        const complex64_pair value = scalar_to_complex(scalar);
         const complex32_pair narrow = {(float)value.re, (float)value.im};
         if (dtype == DTYPE_C128)
             memcpy(element, &value, sizeof value);

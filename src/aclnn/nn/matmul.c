@@ -4,6 +4,7 @@
  * function needs nothing else. cubeMathType only allows less precision; we always compute f32 in f32 and ignore it. */
 #include "aclnn/nn/matmul.h"
 
+#include "aclnn/math/operand_check.h"
 #include "aclnn/nn/staging.h"
 #include "aclnnop/all_operators.h"
 #include "kernels/kernels.h"
@@ -12,7 +13,7 @@ enum { A, B, ADDEND, OUT };
 
 struct matmul {
     struct staging staging; /* of Addbmm only */
-    double alpha, beta;
+    complex64_pair alpha, beta;
     int64_t alpha_integer, beta_integer;
     enum dtype compute;
     bool aside;
@@ -47,8 +48,10 @@ static struct gemm_problem problem_of(const struct view *operands, const struct 
                              .depth = a->sizes[a->ndim - 1],
                              .a = matrix_of(a),
                              .b = matrix_of(&operands[B]),
-                             .alpha = m->alpha,
-                             .beta = m->beta,
+                             .alpha = m->alpha.re,
+                             .beta = m->beta.re,
+                             .alpha_imaginary = m->alpha.im,
+                             .beta_imaginary = m->beta.im,
                              .alpha_integer = m->alpha_integer,
                              .beta_integer = m->beta_integer,
                              .out = out->data,
@@ -273,15 +276,25 @@ static void merge_batches(struct view *o)
     }
 }
 
+/* alpha and beta in all forms that a compute type may ask for. A missing one is 1. */
+static int choose_factors(struct plan *plan, const aclScalar *alpha, const aclScalar *beta, struct matmul *m)
+{
+    static const struct aclScalar one = {.dtype = DTYPE_I64, .value.i64 = 1};
+    TRY(check_factor(plan, alpha, "alpha", m->compute));
+    TRY(check_factor(plan, beta, "beta", m->compute));
+    m->alpha = scalar_to_complex(alpha ? alpha : &one);
+    m->beta = scalar_to_complex(beta ? beta : &one);
+    m->alpha_integer = scalar_to_int64(alpha ? alpha : &one);
+    m->beta_integer = scalar_to_int64(beta ? beta : &one);
+    return 0;
+}
+
 static int prepare(struct plan *plan, const struct request *q, struct matmul *m)
 {
     struct view *const o = plan->operands;
     TRY(choose_compute(plan, q, m));
     TRY(shape_operands(plan, q));
-    m->alpha = q->alpha ? scalar_to_double(q->alpha) : 1;
-    m->beta = q->beta ? scalar_to_double(q->beta) : o[ADDEND].data ? 1 : 0;
-    m->alpha_integer = q->alpha ? scalar_to_int64(q->alpha) : 1;
-    m->beta_integer = q->beta ? scalar_to_int64(q->beta) : o[ADDEND].data ? 1 : 0;
+    TRY(choose_factors(plan, q->alpha, q->beta, m));
     m->aside = o[ADDEND].data && view_overlaps(&o[ADDEND], &o[OUT]);
     merge_batches(o);
     return 0;
@@ -469,8 +482,7 @@ aclnnStatus aclnnAddbmmGetWorkspaceSize(const aclTensor *self, const aclTensor *
                  view_text(addend), view_text(o));
     PLAN_REQUIRE(plan, dtype_is_floating(m->compute), ACLNN_ERROR_PARAM, "aclnnAddbmm: batch1 is %s; allowed are floating types",
                  dtype_name((enum dtype)a->dtype));
-    m->alpha = alpha ? scalar_to_double(alpha) : 1;
-    m->beta = beta ? scalar_to_double(beta) : 1;
+    PLAN_TRY(plan, choose_factors(plan, alpha, beta, m));
     m->aside = view_overlaps(addend, o);
     const int64_t size = a->sizes[0], stride = a->strides[0]; /* a as [rows, batch, depth] */
     a->sizes[0] = a->sizes[1];
