@@ -166,10 +166,8 @@ static int callback_run(struct task *task)
             pthread_cond_wait(&changed, &lock);
     }
     pthread_mutex_unlock(&lock);
-    if (!report) {
-        free(callback);
+    if (!report) /* the stream drops the task, and callback_drop frees the callback */
         return error_set(ACL_ERROR_RT_STREAM_NO_CB_REG, "aclrtLaunchCallback", "no thread is subscribed to the stream any more");
-    }
     return 0;
 }
 
