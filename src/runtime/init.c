@@ -1,6 +1,7 @@
 /* aclInit and aclFinalize. See init.h.
  *
- * References and epoch change under init_lock; the epoch is read without it. */
+ * References and epoch change under init_lock; the epoch is read without it. The end waits for queued work, which may call the
+ * application, without the lock: `ending` keeps others out meanwhile. */
 #include "runtime/init.h"
 
 #include <pthread.h>
@@ -20,8 +21,9 @@
 #include "runtime/stream.h"
 
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 static uint64_t references;
-static bool finalized;
+static bool finalized, ending;
 static _Atomic uint32_t epoch;
 static uint32_t last_epoch;
 
@@ -69,11 +71,24 @@ static int check_configuration(const char *path)
     return choose_kernels();
 }
 
+/* Takes init_lock once nobody ends the runtime; refuses a task that the end waits for. */
+static int lock_runtime(const char *function)
+{
+    pthread_mutex_lock(&init_lock);
+    const bool waited_for = ending && stream_current_executor();
+    while (ending && !waited_for)
+        pthread_cond_wait(&ended, &init_lock);
+    if (!waited_for)
+        return 0;
+    pthread_mutex_unlock(&init_lock);
+    return error_set(ERROR_RT_PARAM_INVALID, function, "the runtime is being finalized, which waits for the task that calls this");
+}
+
 aclError aclInit(const char *configPath)
 {
     REFUSE_AFTER_FORK();
     log_configure();
-    pthread_mutex_lock(&init_lock);
+    TRY(lock_runtime(__func__));
     int code;
     if (references > 0) {
         ++references;
@@ -86,27 +101,38 @@ aclError aclInit(const char *configPath)
     return code;
 }
 
-/* Called with init_lock. Failures of queued work have nobody left to tell. */
+/* Called with init_lock, which is given up meanwhile. Failures of queued work have nobody left to tell. */
 static void shut_down(void)
 {
+    ending = true;
+    pthread_mutex_unlock(&init_lock);
     if (stream_synchronize_device(-1, -1) != 0)
         LOG_WARNING("work that was queued at aclFinalize failed");
     devices_release();
+    pthread_mutex_lock(&init_lock);
     references = 0;
     finalized = true;
     atomic_store_explicit(&epoch, 0, memory_order_release);
+    ending = false;
+    pthread_cond_broadcast(&ended);
 }
 
 static int finalize(const char *function, bool at_once, uint64_t *left)
 {
     if (fork_happened())
         return 0;
-    pthread_mutex_lock(&init_lock);
+    TRY(lock_runtime(function));
+    const bool last = at_once || references == 1;
     int code = 0;
     if (references == 0)
         code = error_set(finalized ? ACL_ERROR_REPEAT_FINALIZE : ERROR_UNINITIALIZED, function, "the runtime isn't initialized");
-    else if (at_once || --references == 0)
+    else if (last && stream_current_executor())
+        code =
+            error_set(ERROR_RT_PARAM_INVALID, function, "a task of a stream can't end the runtime: that would wait for the task");
+    else if (last)
         shut_down();
+    else
+        --references;
     if (left && code == 0)
         *left = references;
     pthread_mutex_unlock(&init_lock);
