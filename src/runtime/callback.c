@@ -143,7 +143,7 @@ aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream)
     return 0;
 }
 
-void callback_forget_stream(const struct stream *stream) { unsubscribe(stream, 0); }
+void callback_forget_stream(const struct stream *stream, uint64_t thread) { unsubscribe(stream, thread); }
 
 static const char *callback_name(const struct task *task) { return "aclrtLaunchCallback"; }
 

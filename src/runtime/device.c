@@ -219,11 +219,11 @@ static int reset_device(int device, bool force)
     TRY(runtime_require(__func__));
     TRY(device_require(device));
     const int code = force ? 0 : stream_synchronize_device(device, -1);
-    drop_default_stream(&own_contexts[device], force);
+    const int late = drop_default_stream(&own_contexts[device], force);
     used[device] = false;
     if (current.context == &own_contexts[device])
         current.context = NULL;
-    return code;
+    return code ? code : late;
 }
 
 aclError aclrtResetDevice(int32_t deviceId) { return reset_device(deviceId, false); }

@@ -23,14 +23,15 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "runtime/callback.h"
 #include "runtime/device.h"
 #include "runtime/failure.h"
 #include "runtime/fork.h"
 
-enum { RING_TASKS = 1024, RING_MASK = RING_TASKS - 1, STREAM_MAGIC = 0x4e505553, SPIN_NS = 50000 };
+enum { RING_TASKS = 1024, RING_MASK = RING_TASKS - 1, SPIN_NS = 50000 };
 
 struct stream {
-    uint32_t magic;
+    _Atomic int references; /* the handle's, and one of each thread that synchronises the whole device */
     int device, priority;
     uint32_t flags;
     bool run_in_caller; /* TASK_QUEUE_ENABLE=0: everything runs inline when the stream is idle */
@@ -48,6 +49,7 @@ struct stream {
     _Alignas(64) atomic_int progress; /* futex of waiting threads: counts wake-ups */
     atomic_int waiters;
     atomic_bool stopping;
+    atomic_bool abandoned; /* what is queued is dropped, not run */
 
     _Alignas(64) struct task ring[RING_TASKS];
 };
@@ -138,6 +140,12 @@ static void wake_waiters(struct stream *s)
     futex_wake(&s->progress, 1 << 30);
 }
 
+static void drop(struct task *task)
+{
+    if (task->class->drop)
+        task->class->drop(task);
+}
+
 /* Runs what is queued; false when there was nothing. Device thread only. */
 static bool drain(struct stream *s)
 {
@@ -147,9 +155,13 @@ static bool drain(struct stream *s)
         return false;
     while (head != tail) {
         struct task *const task = &s->ring[head & RING_MASK];
-        execute(s, task);
+        const bool abandoned = atomic_load_explicit(&s->abandoned, memory_order_relaxed);
+        if (__builtin_expect(abandoned, 0))
+            drop(task);
+        else
+            execute(s, task);
         struct task settled = {.class = NULL};
-        if (__builtin_expect(task->class->settled != NULL, 0))
+        if (__builtin_expect(task->class->settled != NULL && !abandoned, 0))
             settled = *task; /* once head moves on, a producer may use the slot again */
         atomic_store_explicit(&s->head, ++head, memory_order_release);
         if (__builtin_expect(settled.class != NULL, 0))
@@ -356,7 +368,7 @@ int stream_create(int device, int priority, uint32_t flags, struct stream **stre
         free(s);
         return ERROR_BAD_ALLOC;
     }
-    s->magic = STREAM_MAGIC;
+    s->references = 1;
     s->device = device;
     s->priority = priority;
     s->flags = flags;
@@ -384,24 +396,36 @@ static bool registry_remove(struct stream *s)
     return found;
 }
 
+static void release(struct stream *s)
+{
+    if (atomic_fetch_sub(&s->references, 1) != 1)
+        return;
+    failure_destroy(&s->failure);
+    free(s);
+}
+
 int stream_destroy(struct stream *s, bool force)
 {
+    int code = 0;
     if (fork_happened())
         return 0; /* the thread doesn't exist here */
     REQUIRE(executor != s, ERROR_RT_PARAM_INVALID, "a task of a stream can't destroy its own stream");
-    if (!force)
-        stream_synchronize(s, -1);
+    /* Callbacks that wait for this thread would be waited for in vain; those of other threads may still run, unless forced. */
+    callback_forget_stream(s, force ? 0 : (uint64_t)pthread_self());
+    if (force)
+        atomic_store(&s->abandoned, true);
+    else
+        code = stream_synchronize(s, -1);
     REQUIRE(registry_remove(s), ERROR_RT_INVALID_HANDLE, "the stream was destroyed before");
+    callback_forget_stream(s, 0);
     if (s->thread_started) {
         atomic_store(&s->stopping, true);
         atomic_thread_fence(memory_order_seq_cst);
         wake_device_thread(s);
         pthread_join(s->thread, NULL);
     }
-    failure_destroy(&s->failure);
-    s->magic = 0;
-    free(s);
-    return 0;
+    release(s);
+    return code;
 }
 
 static bool registry_has(const struct stream *s)
@@ -441,7 +465,7 @@ int stream_priority(const struct stream *stream) { return stream->priority; }
 
 struct stream *stream_current_executor(void) { return executor; }
 
-/* The streams of a device at this moment, for waiting without the registry lock; the caller frees. */
+/* The streams of a device at this moment, for waiting without the registry lock; the caller frees the list and releases each. */
 static struct stream **registry_snapshot(int device, int *count)
 {
     int room = 0;
@@ -451,8 +475,10 @@ static struct stream **registry_snapshot(int device, int *count)
         ++room;
     struct stream **const list = malloc(sizeof *list * (size_t)(room ? room : 1));
     for (struct stream *s = registry; s && list; s = s->next)
-        if (device < 0 || s->device == device)
+        if (device < 0 || s->device == device) {
+            ++s->references;
             list[(*count)++] = s;
+        }
     pthread_mutex_unlock(&registry_lock);
     return list;
 }
@@ -464,11 +490,11 @@ int stream_synchronize_device(int device, int64_t timeout_ms)
         return fork_refuse("synchronize");
     struct stream **const list = registry_snapshot(device, &count);
     REQUIRE(list, ERROR_BAD_ALLOC, "out of host memory");
-    for (int i = 0; i < count; ++i)
-        if (list[i] != executor) {
-            const int code = stream_synchronize(list[i], timeout_ms);
-            result = result ? result : code;
-        }
+    for (int i = 0; i < count; ++i) {
+        const int code = list[i] == executor ? 0 : stream_synchronize(list[i], timeout_ms);
+        result = result ? result : code;
+        release(list[i]);
+    }
     free(list);
     return result;
 }

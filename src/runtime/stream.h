@@ -14,7 +14,8 @@
 struct stream; /* aclrtStream points at one */
 
 int stream_create(int device, int priority, uint32_t flags, struct stream **stream);
-/* Waits for queued work unless `force`, then ends the thread. The handle is dead afterwards. */
+/* Waits for queued work, then ends the thread; `force` waits for the current task only and drops what is queued behind it. The
+ * handle is dead afterwards. Returns a failure that nobody synchronised for (0 when forced). */
 int stream_destroy(struct stream *stream, bool force);
 
 /* Checks a handle that came from outside (NULL = the current context's default stream; needs a current device).
@@ -37,6 +38,5 @@ struct stream *stream_current_executor(void);
 
 /* All streams of a device (-1: of all devices), for synchronise-device and for the end of the process. */
 int stream_synchronize_device(int device, int64_t timeout_ms);
-void stream_forget_after_fork(void);
 
 #endif

@@ -1,7 +1,6 @@
 /* The public stream functions, over stream.h. */
 #include "acl/acl.h"
 #include "base/error.h"
-#include "runtime/callback.h"
 #include "runtime/device.h"
 #include "runtime/fork.h"
 #include "runtime/stream.h"
@@ -42,9 +41,7 @@ static int destroy(const char *function, void *handle, bool force)
     if (!handle)
         return error_set(ERROR_INVALID_PARAM, function, "stream is null; a default stream ends with its context");
     TRY(stream_resolve(handle, &stream));
-    TRY(stream_destroy(stream, force));
-    callback_forget_stream(stream);
-    return 0;
+    return stream_destroy(stream, force);
 }
 
 aclError aclrtDestroyStream(aclrtStream stream) { return destroy(__func__, stream, false); }
