@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/pool.h"
+#include "tensor/awaited.h"
 
 int fork_flag;
 
@@ -12,6 +13,7 @@ static void child_after_fork(void)
 {
     fork_flag = 1;
     pool_forget_after_fork();
+    awaited_forget_after_fork();
 }
 
 int fork_watch(void)

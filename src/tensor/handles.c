@@ -5,7 +5,7 @@
 #include "aclnn/aclnn_base.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "tensor/tensor.h"
+#include "tensor/awaited.h"
 
 /* Freed tensors of this thread, for the next create: a launch makes and destroys three of them. Bounded, so that a thread that
  * only destroys doesn't collect them all. */
@@ -76,6 +76,7 @@ aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDat
         error_set(ERROR_BAD_ALLOC, __func__, "out of host memory");
         return NULL;
     }
+    t->ticket = 0;
     if (tensor_fill(t, viewDims, viewDimsNum, stride) != 0) {
         aclDestroyTensor(t);
         return NULL;
@@ -97,6 +98,8 @@ aclnnStatus aclDestroyTensor(const aclTensor *tensor)
     struct aclTensor *const t = (struct aclTensor *)(uintptr_t)tensor;
     if (!t)
         return 0;
+    if (__builtin_expect(t->ticket != 0, 0))
+        awaited_forget(t);
     if (free_tensors.count >= FREE_TENSORS) {
         free(t);
         return 0;

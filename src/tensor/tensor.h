@@ -33,7 +33,9 @@ struct aclTensor {
     int32_t format;
     uint8_t storage_ndim;
     int64_t storage_sizes[TENSOR_MAX_DIMS];
-    struct aclTensor *next; /* free list of the thread */
+    struct aclTensor *next;         /* free list of the thread */
+    uint64_t ticket;                /* tensor/awaited.h; 0: no plan is going to set the shape */
+    struct aclTensor *next_awaited; /* under awaited.c's lock */
 };
 
 struct aclScalar {

@@ -82,9 +82,26 @@ static void test_all(void)
                 test_apply(types[t], (enum layout)(t % LAYOUTS), 37, 61, (double[]){0, .5, .3, 1}[p], packed);
 }
 
+/* A product of sizes that is negative or wraps must not pass for a mask that is large enough. */
+static void test_shapes_are_checked(void)
+{
+    static const int64_t shapes[][3] = {
+        {-100, 1, 1}, {1, -1, -128}, {1ll << 32, 1ll << 32, 1}, {1ll << 62, 4, 1}, {INT64_MAX, 1, 1}};
+    struct tensor mask = tensor_new(DTYPE_U8, PLAIN, SIZES(16));
+    tensor_fill(&mask, 0);
+    for (int i = 0; i < 5; ++i) {
+        aclIntArray *const shape = aclCreateIntArray(shapes[i], 3);
+        REFUSE(DropoutGenMask, ACLNN_ERROR_PARAM, i == 4 ? "mask" : "shape[", shape, .5, 1, 0, mask.handle);
+        REFUSE(DropoutGenMaskV2, ACLNN_ERROR_PARAM, i == 4 ? "mask" : "shape[", shape, .5, 1, 0, ACL_FLOAT, mask.handle);
+        aclDestroyIntArray(shape);
+    }
+    tensor_free(&mask);
+}
+
 int main(void)
 {
     tensors_begin();
+    test_shapes_are_checked();
     FOR_EACH_ISA(test_all())
     return check_result();
 }

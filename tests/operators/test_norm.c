@@ -196,9 +196,22 @@ static void test_all(void)
         }
 }
 
+static void test_group_sizes_are_checked(void)
+{
+    static const int64_t cases[][3] = {{-2, -3, 4}, {2, 3, 5}, {1ll << 32, 1ll << 32, 1}, {1ll << 62, 4, 0}};
+    struct tensor x = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(2, 3, 4)), y = tensor_new(DTYPE_F32, PLAIN, SIZES(2, 3, 4));
+    tensor_fill(&y, 0);
+    for (int i = 0; i < 4; ++i)
+        REFUSE(GroupNorm, ACLNN_ERROR_PARAM, "don't give the elements", x.handle, NULL, NULL, cases[i][0], cases[i][1], cases[i][2],
+               1, 1e-5, y.handle, NULL, NULL);
+    tensor_free(&x);
+    tensor_free(&y);
+}
+
 int main(void)
 {
     tensors_begin();
+    test_group_sizes_are_checked();
     FOR_EACH_ISA(test_all())
     return check_result();
 }

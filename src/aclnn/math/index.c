@@ -334,6 +334,12 @@ static int list_run_blocks(struct plan *plan, const struct list_geometry *g, con
     return 0;
 }
 
+static int no_memory_for_mask(const struct plan *plan, const struct view *mask)
+{
+    return error_set(ERROR_BAD_ALLOC, operator_name((enum operator_id)plan->operator_id), "no memory for the counts of the mask %s",
+                     view_text(mask));
+}
+
 /* Makes the positions of all masks in scratch 1 and views of them. */
 static int masks_to_positions(struct plan *plan, struct view *views)
 {
@@ -342,7 +348,9 @@ static int masks_to_positions(struct plan *plan, struct view *views)
     void *memory;
     for (int e = 0; e < job->entries; ++e) {
         const struct view *const entry = &plan->operands[FIRST_ENTRY + e];
-        counts[e] = job->skipped[e] || !is_mask(entry) ? 0 : mask_count(entry);
+        counts[e] = 0;
+        if (!job->skipped[e] && is_mask(entry) && !mask_count(entry, &counts[e]))
+            return no_memory_for_mask(plan, entry);
         bytes += counts[e] * entry->ndim * 8;
     }
     TRY(take_scratch(plan, 1, bytes, &memory));
@@ -352,7 +360,8 @@ static int masks_to_positions(struct plan *plan, struct view *views)
         const struct view *const entry = &plan->operands[FIRST_ENTRY + e];
         if (job->skipped[e] || !is_mask(entry))
             continue;
-        mask_positions(entry, (int64_t *)(void *)at, 1, counts[e]);
+        if (!mask_positions(entry, (int64_t *)(void *)at, 1, counts[e]))
+            return no_memory_for_mask(plan, entry);
         for (int d = 0; d < entry->ndim; ++d, at += counts[e] * 8) {
             views[n] = (struct view){.data = at, .dtype = DTYPE_I64, .ndim = 1, .sizes = {counts[e]}};
             view_make_contiguous(&views[n++]);

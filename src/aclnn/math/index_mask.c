@@ -1,7 +1,7 @@
 /* Operators that pick elements by a mask: masked_select, masked_scatter, nonzero.
  *
  * How many elements there are is known only when they run: the caller allocates the most that there could be, waits, and reads
- * the real shape from the output's handle, which the run sets. These plans are the only ones that keep a handle. */
+ * the real shape from the output's handle, which the run sets (tensor/awaited.h). */
 #include "aclnn/math/index_mask.h"
 
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "base/pool.h"
 #include "kernels/index.h"
 #include "kernels/kernels.h"
+#include "tensor/awaited.h"
 
 enum { CHUNK = 1 << 14 }; /* elements whose set ones are counted together */
 
@@ -90,10 +91,16 @@ static bool mask_work_begin(struct mask_work *w, const struct view *mask)
     return w->starts != NULL;
 }
 
-int64_t mask_count(const struct view *mask)
+bool mask_count(const struct view *mask, int64_t *count)
 {
     struct mask_work w;
-    return mask_work_begin(&w, mask) ? count_set(&w) : 0;
+    *count = 0;
+    if (mask->count == 0)
+        return true;
+    if (!mask_work_begin(&w, mask))
+        return false;
+    *count = count_set(&w);
+    return true;
 }
 
 /* Positions within [i, i + n) of the set elements; returns how many. Branch-free: masks are unpredictable. */
@@ -142,16 +149,24 @@ static void place_chunks(void *argument, int64_t begin, int64_t end)
     }
 }
 
-void mask_positions(const struct view *mask, int64_t *out, int dim_major, int64_t limit)
+static void place_set(struct mask_work *w, int64_t *out, int dim_major, int64_t limit)
+{
+    w->positions = out;
+    w->dim_major = dim_major;
+    w->limit = limit;
+    pool_for(chunks_of(w->mask->count), 1, place_chunks, w);
+}
+
+bool mask_positions(const struct view *mask, int64_t *out, int dim_major, int64_t limit)
 {
     struct mask_work w;
+    if (mask->count == 0 || limit == 0)
+        return true;
     if (!mask_work_begin(&w, mask))
-        return;
+        return false;
     count_set(&w);
-    w.positions = out;
-    w.dim_major = dim_major;
-    w.limit = limit;
-    pool_for(chunks_of(mask->count), 1, place_chunks, &w);
+    place_set(&w, out, dim_major, limit);
+    return true;
 }
 
 /* --- masked_select, masked_scatter ------------------------------------------------------------------------------------------ */
@@ -183,15 +198,8 @@ static void move_chunks(void *argument, int64_t begin, int64_t end)
 
 /* The handle whose shape the run sets. */
 struct mask_job {
-    struct aclTensor *handle;
+    struct awaited_shape shape;
 };
-
-static void set_shape(struct aclTensor *handle, int ndim, const int64_t *sizes)
-{
-    handle->view.ndim = (uint8_t)ndim;
-    memcpy(handle->view.sizes, sizes, (size_t)ndim * sizeof *sizes);
-    view_make_contiguous(&handle->view);
-}
 
 static int no_memory(const struct plan *plan)
 {
@@ -219,7 +227,7 @@ static int masked_select_run(struct plan *plan)
         w.packed = &out;
         pool_for(chunks_of(mask.count), 1, move_chunks, &w);
     }
-    set_shape(PLAN_IMMEDIATE(plan, struct mask_job)->handle, 1, &count);
+    awaited_answer(&PLAN_IMMEDIATE(plan, struct mask_job)->shape, 1, &count);
     return 0;
 }
 
@@ -250,7 +258,7 @@ aclnnStatus aclnnMaskedSelectGetWorkspaceSize(const aclTensor *self, const aclTe
     struct plan *plan;
     TRY(plan_begin(OPERATOR_MaskedSelect, masked_select_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, masked_select_checked(plan, self, mask, out));
-    PLAN_IMMEDIATE(plan, struct mask_job)->handle = out;
+    PLAN_IMMEDIATE(plan, struct mask_job)->shape = awaited_begin(out);
     return finish_by_size(plan, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(MaskedSelect)
@@ -318,14 +326,21 @@ static int nonzero_run(struct plan *plan)
 {
     const struct view *const self = &plan->operands[0], *const out = &plan->operands[1];
     const bool dim_major = plan->operator_id == OPERATOR_NonzeroV2;
-    const int64_t rank = self->ndim, count = self->count ? mask_count(self) : 0;
+    const int64_t rank = self->ndim;
+    struct mask_work w;
+    int64_t count = 0;
+    if (self->count > 0) {
+        if (!mask_work_begin(&w, self))
+            return no_memory(plan);
+        count = count_set(&w);
+    }
     if (count * rank > out->count)
         return error_set(ACLNN_ERROR_PARAM, operator_name((enum operator_id)plan->operator_id),
                          "out has room for %lld numbers, %lld are needed", (long long)out->count, (long long)(count * rank));
     if (count > 0)
-        mask_positions(self, (int64_t *)(void *)out->data, dim_major, count);
+        place_set(&w, (int64_t *)(void *)out->data, dim_major, count);
     const int64_t sizes[2] = {dim_major ? rank : count, dim_major ? count : rank};
-    set_shape(PLAN_IMMEDIATE(plan, struct mask_job)->handle, 2, sizes);
+    awaited_answer(&PLAN_IMMEDIATE(plan, struct mask_job)->shape, 2, sizes);
     return 0;
 }
 
@@ -339,7 +354,7 @@ static int nonzero_plan(enum operator_id id, const aclTensor *self, aclTensor *o
     PLAN_TRY(plan, plan_output(plan, out, "out", &to));
     PLAN_REQUIRE(plan, to->dtype == DTYPE_I64 && to->ndim == 2 && to->contiguous, ACLNN_ERROR_PARAM,
                  "%s: out is %s; it is contiguous i64 with two dimensions", operator_name(id), view_text(to));
-    PLAN_IMMEDIATE(plan, struct mask_job)->handle = out;
+    PLAN_IMMEDIATE(plan, struct mask_job)->shape = awaited_begin(out);
     return finish_by_size(plan, 0, workspace_size, executor);
 }
 

@@ -4,11 +4,11 @@
 
 #include "tensor/tensor.h"
 
-/* Elements that aren't zero (NaN isn't). Any type. */
-int64_t mask_count(const struct view *mask);
+/* How many elements aren't zero (NaN isn't). Any type. False: no memory for the counts. */
+bool mask_count(const struct view *mask, int64_t *count);
 
 /* The coordinates of the first `limit` such elements in row-major order: coordinate d of element k goes to
- * out[d * limit + k] (dim_major), or to out[k * ndim + d]. */
-void mask_positions(const struct view *mask, int64_t *out, int dim_major, int64_t limit);
+ * out[d * limit + k] (dim_major), or to out[k * ndim + d]. False: no memory. */
+bool mask_positions(const struct view *mask, int64_t *out, int dim_major, int64_t limit);
 
 #endif

@@ -7,21 +7,13 @@
 #include "aclnn/math/tile.h"
 #include "aclnnop/all_operators.h"
 #include "base/pool.h"
+#include "tensor/awaited.h"
 
 /* Operands: self, valueOut, inverseOut, countsOut; the last two may be absent. */
 struct unique_job {
-    struct aclTensor *values, *counts;
+    struct awaited_shape values, counts;
     bool consecutive;
 };
-
-static void set_length(struct aclTensor *handle, int64_t length)
-{
-    if (!handle)
-        return;
-    handle->view.ndim = 1;
-    handle->view.sizes[0] = length;
-    view_make_contiguous(&handle->view);
-}
 
 static void write_one(const struct view *out, int64_t at, int64_t value)
 {
@@ -59,8 +51,8 @@ static int unique_run(struct plan *plan)
     }
     if (distinct > 0)
         write_one(counts, distinct - 1, self->count - first);
-    set_length(job->values, distinct);
-    set_length(job->counts, distinct);
+    awaited_answer(&job->values, 1, &distinct);
+    awaited_answer(&job->counts, 1, &distinct);
     return 0;
 }
 
@@ -93,7 +85,8 @@ static int unique_plan(enum operator_id id, const aclTensor *self, aclTensor *va
                  (long long)from->count);
     PLAN_TRY(plan, add_optional(plan, inverse != NULL, inverse, "inverseOut", from->count));
     PLAN_TRY(plan, add_optional(plan, counts != NULL, counts, "countsOut", from->count));
-    *PLAN_IMMEDIATE(plan, struct unique_job) = (struct unique_job){values, counts, id == OPERATOR_UniqueConsecutive};
+    *PLAN_IMMEDIATE(plan, struct unique_job) =
+        (struct unique_job){awaited_begin(values), awaited_begin(counts), id == OPERATOR_UniqueConsecutive};
     return finish_by_size(plan, 0, workspace_size, executor);
 }
 

@@ -46,7 +46,7 @@ static void dropout_blocks(void *argument, int64_t begin, int64_t end)
     }
 }
 
-static int64_t packed_bytes(int64_t count) { return (count + 127) / 128 * 16; }
+static int64_t packed_bytes(int64_t count) { return (count / 128 + (count % 128 != 0)) * 16; }
 
 /* Probability 0 and 1: no random numbers. */
 static void fill_mask(const struct view *mask, const struct dropout *d, bool kept)
@@ -162,7 +162,9 @@ static int plan_generate(enum operator_id id, const aclIntArray *shape, double p
     stage_begin(&d->staging);
     int64_t count = 1;
     for (uint64_t i = 0; i < shape->count; ++i)
-        count *= shape->values[i];
+        PLAN_REQUIRE(plan, shape->values[i] >= 0 && !__builtin_mul_overflow(count, shape->values[i], &count), ACLNN_ERROR_PARAM,
+                     "%s: shape[%llu] is %lld; sizes are at least 0 and their product fits 64 bits", operator_name(id),
+                     (unsigned long long)i, (long long)shape->values[i]);
     PLAN_TRY(plan, set_mask(plan, mask, prob, count, d));
     set_generator(d, seed_offset[0], seed_offset[1]);
     return plan_finish(plan, 0, workspace_size, executor);

@@ -153,7 +153,11 @@ static int set_shape(const struct view *input, const int64_t *sizes, const char 
     g->groups = sizes[3];
     REQUIRE(g->groups > 0 && g->channels % g->groups == 0, ACLNN_ERROR_PARAM, "%s: %lld channels can't be cut into %lld groups",
             name, (long long)g->channels, (long long)g->groups);
-    REQUIRE(g->images * g->channels * g->plane == input->count, ACLNN_ERROR_PARAM,
+    int64_t count, all; /* all: what the workspace and the statistics need */
+    const bool overflows = __builtin_mul_overflow(g->images, g->channels, &count) ||
+                           __builtin_mul_overflow(count, 2 * (int64_t)sizeof(double), &all) ||
+                           __builtin_mul_overflow(count, g->plane, &count) || __builtin_mul_overflow(g->images, g->groups, &all);
+    REQUIRE(g->images >= 0 && g->channels >= 0 && g->plane >= 0 && !overflows && count == input->count, ACLNN_ERROR_PARAM,
             "%s: N %lld, C %lld and HxW %lld don't give the elements of %s", name, (long long)g->images, (long long)g->channels,
             (long long)g->plane, view_text(input));
     g->type = accumulate_of((enum dtype)input->dtype);
