@@ -4,6 +4,7 @@
  * back from the stream's thread through one shared list (an atomic stack that is only ever emptied whole, so no ABA). */
 #include "aclnn/plan.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,15 @@
 #include "base/thread.h"
 #include "runtime/stream.h"
 
-enum plan_state { PLAN_FREE, PLAN_BUILDING, PLAN_READY, PLAN_LAUNCHED };
+/* PLAN_DESTROYED: a repeatable plan that only queued launches still need. */
+enum plan_state { PLAN_FREE, PLAN_BUILDING, PLAN_READY, PLAN_LAUNCHED, PLAN_DESTROYED };
 enum { FREE_PLANS = 32 }; /* a thread keeps at most this many */
+
+/* Launches of a repeatable plan may be queued together, on several streams too, but the plan has one workspace field. */
+struct plan_launches {
+    pthread_mutex_t running; /* held while a launch runs: the plan's fields are its own meanwhile */
+    _Atomic int holders;     /* the application until aclDestroyAclOpExecutor, and each queued launch of a large plan */
+};
 
 static void free_own_plans(void);
 
@@ -87,10 +95,22 @@ static inline void plan_give(struct plan *plan)
     ++own.count;
 }
 
+/* Was it the last holder? */
+static bool leave_repeatable(struct plan *plan)
+{
+    struct plan_launches *const launches = plan->repeatable;
+    if (atomic_fetch_sub(&launches->holders, 1) != 1)
+        return false;
+    plan->repeatable = NULL;
+    pthread_mutex_destroy(&launches->running);
+    free(launches);
+    return true;
+}
+
 void plan_release(struct plan *plan)
 {
-    if (plan->repeatable)
-        return; /* the caller's until aclDestroyAclOpExecutor */
+    if (plan->repeatable && !leave_repeatable(plan))
+        return;
     plan_free_extra(plan);
     plan->state = PLAN_FREE;
     struct plan *first = atomic_load_explicit(&returned, memory_order_relaxed);
@@ -111,7 +131,7 @@ int plan_begin(enum operator_id id, plan_run_fn run, const uint64_t *workspace_s
     p->small = 0;
     p->task.flags = 0;
     p->state = PLAN_BUILDING;
-    p->repeatable = 0;
+    p->repeatable = NULL;
     p->operand_count = 0;
     p->workspace = NULL;
     p->workspace_bytes = 0;
@@ -228,7 +248,14 @@ static const struct task_class plan_class = {.name = plan_task_name, .ranges = p
 static int plan_task_run(struct task *task)
 {
     struct plan *const p = task->immediate.pointer;
+    struct plan_launches *const launches = p->repeatable;
+    if (launches) {
+        pthread_mutex_lock(&launches->running);
+        p->workspace = task->out;
+    }
     const int code = p->run(p);
+    if (launches)
+        pthread_mutex_unlock(&launches->running);
     if (code == 0)
         plan_release(p); /* after a failure the stream still asks for the ranges, then drops */
     return code;
@@ -268,6 +295,30 @@ static __attribute__((noinline, cold)) int refuse_executor(enum operator_id id, 
          (unsigned long long)p->workspace_bytes);
 }
 
+static int launch_large(enum operator_id id, struct plan *p, void *workspace, struct stream *target)
+{
+    struct task task = {.run = plan_task_run,
+                        .class = &plan_class,
+                        .operator_id = (uint16_t)id,
+                        .out = workspace,
+                        .immediate.pointer = p,
+                        .flags = p->task.flags};
+    if (p->repeatable) {
+        ++p->repeatable->holders;
+    } else {
+        p->state = PLAN_LAUNCHED;
+        p->workspace = workspace;
+    }
+    const int code = stream_launch(target, &task);
+    if (__builtin_expect(code != 0, 0)) {
+        if (p->repeatable)
+            plan_release(p);
+        else
+            plan_give(p);
+    }
+    return code;
+}
+
 int plan_launch(enum operator_id id, void *workspace, uint64_t workspace_size, struct aclOpExecutor *executor, void *stream)
 {
     struct plan *const p = (struct plan *)executor;
@@ -276,20 +327,16 @@ int plan_launch(enum operator_id id, void *workspace, uint64_t workspace_size, s
                          0))
         return refuse_executor(id, p, workspace, workspace_size);
     struct stream *target;
-    TRY(stream_resolve(stream, &target));
-    p->workspace = workspace;
-    if (p->small) {
+    int code = stream_resolve(stream, &target);
+    if (__builtin_expect(code == 0, 1)) {
+        if (!p->small)
+            return launch_large(id, p, workspace, target);
         p->task.operator_id = (uint16_t)id;
-        const int code = stream_launch(target, &p->task);
-        if (!p->repeatable)
-            plan_give(p);
-        return code;
+        code = stream_launch(target, &p->task);
     }
     if (!p->repeatable)
-        p->state = PLAN_LAUNCHED;
-    struct task task = {
-        .run = plan_task_run, .class = &plan_class, .operator_id = (uint16_t)id, .immediate.pointer = p, .flags = p->task.flags};
-    return stream_launch(target, &task);
+        plan_give(p);
+    return code;
 }
 
 aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor *executor)
@@ -297,7 +344,12 @@ aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor *executor)
     struct plan *const p = (struct plan *)executor;
     REQUIRE(p, ACLNN_ERROR_NULLPTR, "executor is null");
     REQUIRE(p->state == PLAN_READY, ACLNN_ERROR_EXECUTOR, "the executor was launched already");
-    p->repeatable = 1;
+    if (p->repeatable)
+        return 0;
+    struct plan_launches *const launches = malloc(sizeof *launches);
+    REQUIRE(launches, ERROR_BAD_ALLOC, "out of host memory");
+    *launches = (struct plan_launches){.running = PTHREAD_MUTEX_INITIALIZER, .holders = 1};
+    p->repeatable = launches;
     return 0;
 }
 
@@ -306,8 +358,11 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor)
     struct plan *const p = (struct plan *)executor;
     REQUIRE(p, ACLNN_ERROR_NULLPTR, "executor is null");
     REQUIRE(p->state == PLAN_READY, ACLNN_ERROR_EXECUTOR, "the executor was launched and gave itself back");
-    p->repeatable = 0;
-    plan_give(p);
+    p->state = PLAN_DESTROYED;
+    if (p->repeatable)
+        plan_release(p); /* launches that are still queued keep it */
+    else
+        plan_give(p);
     return 0;
 }
 

@@ -2,7 +2,8 @@
  *
  * A plan is self-contained (op, operands as views, immediates, run function), so phases may run on different threads, and it
  * is the graph engine's node: there is no second form of an operator. Life: plan_begin -> plan_input/plan_output ... ->
- * plan_finish (now the caller's) -> plan_launch (consumed, unless repeatable). A failing phase 1 calls plan_abandon.
+ * plan_finish (now the caller's) -> plan_launch (consumed, unless repeatable). A failing phase 1 calls plan_abandon. A phase 2
+ * that refuses the executor or the workspace leaves the plan to the caller; one that can't launch it gives it back.
  * Plans come from per-thread free lists: no malloc on the hot path. */
 #ifndef ACLNN_PLAN_H
 #define ACLNN_PLAN_H
@@ -20,6 +21,7 @@ enum { PLAN_OPERANDS = 16, PLAN_IMMEDIATE_BYTES = 384 };
 enum operand_role { ROLE_INPUT = 1, ROLE_OUTPUT = 2, ROLE_BOTH = 3 };
 
 struct plan;
+struct plan_launches;                          /* what a repeatable plan has besides, see plan.c */
 struct aclOpExecutor;                          /* the public name of a plan */
 typedef int (*plan_run_fn)(struct plan *plan); /* 0, or a code after error_set */
 
@@ -29,10 +31,10 @@ struct plan {
     uint16_t operator_id;
     uint8_t small;
     uint8_t state; /* enum plan_state */
-    uint8_t repeatable;
     uint8_t operand_count;
     uint8_t roles[PLAN_OPERANDS];
-    void *workspace; /* given in phase 2; workspace_bytes long */
+    struct plan_launches *repeatable; /* owned; NULL: the plan serves one launch */
+    void *workspace;                  /* given in phase 2; workspace_bytes long */
     uint64_t workspace_bytes;
     void *extra;              /* owned heap block: operand lists of foreach operators and the like */
     struct view *extra_views; /* in extra: further operands, counted below; all treated as ROLE_BOTH */
