@@ -2,6 +2,7 @@
 #include "kernels/cast.h"
 
 #include "base/half.h"
+#include "base/integer.h"
 #include "kernels/isa.h"
 
 #pragma GCC diagnostic ignored "-Wbool-compare"
@@ -15,16 +16,13 @@ typedef int8_t type_i8;
 typedef uint8_t type_u8;
 typedef uint8_t type_b8;
 
-/* Through a machine integer, so that what doesn't fit wraps the same way on every instruction set. */
-#define THROUGH_I32(x) _Generic((x), float: (int32_t)(x), double: (int32_t)(x), default: (x))
-#define THROUGH_I64(x) _Generic((x), float: (int32_t)(x), double: (int64_t)(x), default: (x))
 #define TO_f64(x) (double)(x)
 #define TO_f32(x) (float)(x)
-#define TO_i64(x) (int64_t)(x)
-#define TO_i32(x) (int32_t)(x)
-#define TO_i16(x) (int16_t)THROUGH_I32(x)
-#define TO_i8(x) (int8_t)THROUGH_I32(x)
-#define TO_u8(x) (uint8_t)THROUGH_I64(x)
+#define TO_i64(x) INTEGER_I64(x)
+#define TO_i32(x) INTEGER_I32(x)
+#define TO_i16(x) INTEGER_I16(x)
+#define TO_i8(x) INTEGER_I8(x)
+#define TO_u8(x) INTEGER_U8(x)
 #define TO_b8(x) (uint8_t)((x) != 0)
 
 #define CONVERT(name, out_type, in_type, value)                                                    \

@@ -1,6 +1,6 @@
 /* Moving elements: conversion between types, gathering and scattering with a stride, filling.
  *
- * Invariant: conversions follow torch on the CPU: floats truncate towards zero, integers wrap, anything but 0 is true, real
+ * Invariant: conversions follow torch on the CPU: floats become integers as base/integer.h says, integers wrap, anything but 0 is true, real
  * numbers come from the real part. f16 and bf16 convert from and to f32 only; other pairs go through f32, as torch's do. */
 #ifndef KERNELS_CAST_H
 #define KERNELS_CAST_H

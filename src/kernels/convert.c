@@ -2,6 +2,7 @@
 #include "kernels/convert.h"
 
 #include "base/half.h"
+#include "base/integer.h"
 #include "kernels/isa.h"
 
 #define READ_plain(x) (x)
@@ -13,11 +14,11 @@
 #define WRITE_f32(x) ((float)(x))
 #define WRITE_f16(x) half_f16_from_f32((float)(x))
 #define WRITE_bf16(x) half_bf16_from_f32((float)(x))
-#define WRITE_i64(x) ((int64_t)(x))
-#define WRITE_i32(x) ((int32_t)(int64_t)(x))
-#define WRITE_i16(x) ((int16_t)(int64_t)(x))
-#define WRITE_i8(x) ((int8_t)(int64_t)(x))
-#define WRITE_u8(x) ((uint8_t)(int64_t)(x))
+#define WRITE_i64(x) INTEGER_I64(x)
+#define WRITE_i32(x) INTEGER_I32(x)
+#define WRITE_i16(x) INTEGER_I16(x)
+#define WRITE_i8(x) INTEGER_I8(x)
+#define WRITE_u8(x) INTEGER_U8(x)
 #define WRITE_b8(x) ((x) != 0)
 
 #define CONVERT(tag, type, read, A, a)                                                   \
@@ -27,10 +28,10 @@
         const type *restrict in = in_;                                                   \
         if (stride == 1)                                                                 \
             for (int64_t i = 0; i < n; ++i)                                              \
-                tile[i] = (A)READ_##read(in[i]);                                         \
+                tile[i] = WRITE_##a(READ_##read(in[i]));                                        \
         else                                                                             \
             for (int64_t i = 0; i < n; ++i)                                              \
-                tile[i] = (A)READ_##read(in[i * stride]);                                \
+                tile[i] = WRITE_##a(READ_##read(in[i * stride]));                              \
     }                                                                                    \
     static void store_##tag##_##a(void *out_, int64_t stride, const void *tile_, int64_t n) \
     {                                                                                    \

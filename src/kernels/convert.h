@@ -27,7 +27,8 @@ static inline int accumulate_is_native(enum dtype d, enum accumulate a)
            (d == DTYPE_I64 && a == ACCUMULATE_I64);
 }
 
-/* stride counts elements. A bool reads as 0 or 1 and is written as value != 0; integers wrap when they are narrowed. */
+/* stride counts elements. A bool reads as 0 or 1 and is written as value != 0; floats become integers as
+ * base/integer.h says, and integers wrap when they are narrowed. */
 typedef void (*convert_load_fn)(void *tile, const void *in, int64_t stride, int64_t n);
 typedef void (*convert_store_fn)(void *out, int64_t stride, const void *tile, int64_t n);
 

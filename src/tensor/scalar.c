@@ -1,6 +1,7 @@
 /* Scalars: reading any element type, and giving the value out as double or int64. See tensor.h. */
 #include <string.h>
 
+#include "base/integer.h"
 #include "tensor/tensor.h"
 
 /* Exact widening of one half-precision number; conversions of whole tiles live in base/half.h. */
@@ -70,11 +71,7 @@ int64_t scalar_to_int64(const struct aclScalar *scalar)
 {
     if (dtype_kind(scalar->dtype) <= KIND_INTEGER)
         return scalar->value.i64;
-    const double value = scalar_to_double(scalar);
-    /* Casting a double that doesn't fit is undefined in C; x86 gives the smallest integer, so torch does. */
-    if (!(value > -9223372036854775808.0 && value < 9223372036854775808.0))
-        return INT64_MIN;
-    return (int64_t)value;
+    return integer_i64_from_f64(scalar_to_double(scalar));
 }
 
 complex64_pair scalar_to_complex(const struct aclScalar *scalar)
