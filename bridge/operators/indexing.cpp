@@ -15,6 +15,15 @@ namespace {
 
 using OptionalTensors = c10::List<std::optional<at::Tensor>>;
 
+/* torch lets the CPU hold the indices of a tensor elsewhere, and nothing else. */
+void check_index_devices(const at::Tensor &self, const OptionalTensors &given) {
+  for (const std::optional<at::Tensor> index : given)
+    TORCH_CHECK(!index || !index->defined() || index->is_cpu() || index->device() == self.device(), "indices should be either on ",
+                at::kCPU, " or on the same device as the indexed tensor (", self.device(), "), but got one on ", index->device());
+  if (!on_npu(self))
+    refuse_device(self);
+}
+
 /* Index tensors, one a dimension of self (undefined = whole dimension): masks turned into positions, on self's device, of one shape. */
 std::vector<at::Tensor> plain_indices(const at::Tensor &self, const OptionalTensors &given) {
   at::native::checkIndexTensorTypes(given, /*allow_int=*/true);
@@ -69,6 +78,7 @@ std::vector<at::Tensor> spelled(std::vector<at::Tensor> indices) {
 }
 
 at::Tensor take_indexed(const at::Tensor &self, const OptionalTensors &given) {
+  check_index_devices(self, given);
   const OnDevice guard(device_index_of(self));
   const auto indices = plain_indices(self, given);
   const std::vector<int64_t> sizes = indexed_sizes(self, indices);
@@ -90,6 +100,7 @@ at::Tensor &index_out(const at::Tensor &self, const OptionalTensors &given, at::
 }
 
 at::Tensor &index_put(at::Tensor &self, const OptionalTensors &given, const at::Tensor &values, bool accumulate, bool unsafe) {
+  check_index_devices(self, given);
   TORCH_CHECK_INDEX(static_cast<int64_t>(given.size()) <= self.dim(), "too many indices for tensor of dimension ", self.dim(),
                     " (got ", given.size(), ")");
   TORCH_CHECK(self.scalar_type() == values.scalar_type(), "Index put requires the source and destination dtypes match, got ",

@@ -116,12 +116,13 @@ std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor &input, double p, st
 }
 
 at::Tensor dropout_backward(const at::Tensor &grad, const at::Tensor &mask, double scale) {
-  const OnDevice guard(device_index_of(grad));
+  const OnDevice guard(device_index_of(grad, mask));
+  const Operand given = argument(grad), kept = argument(mask);
   const at::Tensor out = like(grad);
   if (scale == 0) // p was 1
     check(npu_zero(Plain(out), stream()));
   else
-    check(npu_dropout_apply(argument(grad), argument(mask), 1 - 1 / scale, Plain(out), stream()));
+    check(npu_dropout_apply(given, kept, 1 - 1 / scale, written(out), stream()));
   return out;
 }
 

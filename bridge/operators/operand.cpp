@@ -55,17 +55,27 @@ bool blocking_launches() noexcept {
 
 void wait_if_blocking() { synchronize_stream(current_stream(current_device())); }
 
-void Operand::move_here(const at::Tensor &tensor) {
-  TORCH_CHECK(tensor.is_cpu() || tensor.device().type() == kDevice,
-              "Expected all tensors to be on the same device, but found at least two "
-              "devices, npu:",
-              int(current_device()), " and ", tensor.device(), "!");
-  TORCH_CHECK(tensor.is_cpu() && tensor.dim() == 0,
-              "Expected all tensors to be on the same device, but found at least two devices, npu:", int(current_device()), " and ",
-              tensor.device(), "!");
-  copy_ = empty({}, tensor.scalar_type());
-  check(npu_fill_scalar(Plain(copy_), ScalarOperand(tensor.item()), stream()));
+void refuse_device(const at::Tensor &tensor) {
+  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, npu:", int(current_device()),
+              " and ", tensor.device(), "!");
+}
+
+void Operand::make_copy(const at::Tensor &tensor) {
+  if (on_npu(tensor) && tensor.device().index() == current_device()) { // marked as conjugate or negative
+    copy_ = tensor.resolve_conj().resolve_neg();
+  } else {
+    if (!tensor.is_cpu() || tensor.dim() != 0)
+      refuse_device(tensor);
+    copy_ = empty({}, tensor.scalar_type());
+    check(npu_fill_scalar(Plain(copy_), ScalarOperand(tensor.item()), stream()));
+  }
   describe(*copy_.unsafeGetTensorImpl(), plain_);
+}
+
+void Target::refuse(const at::Tensor &tensor) {
+  if (!on_npu(tensor) || tensor.device().index() != current_device())
+    refuse_device(tensor);
+  TORCH_CHECK(false, "this operator can't write to a lazily conjugated or negated tensor on npu; write to a plain one and copy it");
 }
 
 npu_scalar plain_scalar(const c10::Scalar &scalar) {
@@ -92,10 +102,8 @@ npu_scalar plain_scalar(const c10::Scalar &scalar) {
 }
 
 void ListOperand::add(const at::Tensor &tensor) {
-  TORCH_CHECK(on_npu(tensor) && tensor.device().index() == current_device(),
-              "Expected all tensors to be on the same device, but found at "
-              "least two devices, npu:",
-              int(current_device()), " and ", tensor.device(), "!");
+  if (!stored_here(*tensor.unsafeGetTensorImpl()))
+    refuse_device(tensor);
   describe(*tensor.unsafeGetTensorImpl(), plain_.emplace_back());
 }
 

@@ -1,7 +1,9 @@
 /* From torch's argument types to the plain structs of src/op_plugin. `argument(x)` is what generated code writes for each argument.
  *
  * Invariant: the structs point into the tensors; they live only as long as the full expression of the call. A 0-dim CPU tensor where a
- * device tensor is expected is copied to the device, as torch allows; any other tensor from elsewhere is refused. */
+ * device tensor is read is copied to the device, as torch allows; any other tensor from elsewhere is refused. What is written must be
+ * on the device. torch leaves lazily conjugated factors of matrix products to the kernel; ours take stored values, so such a tensor is
+ * computed here first. */
 #pragma once
 
 #include <ATen/core/IListRef.h>
@@ -58,25 +60,53 @@ private:
   npu_tensor plain_;
 };
 
-/* Any tensor argument; undefined becomes NULL. */
+/* On the current device, its memory holding the values themselves. */
+inline bool stored_here(const at::TensorImpl &impl) {
+  constexpr c10::DispatchKeySet asked{c10::DispatchKey::PrivateUse1, c10::DispatchKey::Conjugate, c10::DispatchKey::Negative};
+  return (impl.key_set() & asked) == c10::DispatchKeySet(c10::DispatchKey::PrivateUse1) &&
+         impl.device().index() == current_device();
+}
+
+[[noreturn]] void refuse_device(const at::Tensor &tensor); // in torch's words for tensors on different devices
+
+/* A tensor argument that is read; undefined becomes NULL. */
 class Operand {
 public:
   explicit Operand(const at::Tensor &tensor) {
     defined_ = tensor.defined();
     if (!defined_)
       return;
-    if (C10_LIKELY(on_npu(tensor) && tensor.device().index() == current_device()))
+    if (C10_LIKELY(stored_here(*tensor.unsafeGetTensorImpl())))
       describe(*tensor.unsafeGetTensorImpl(), plain_);
     else
-      move_here(tensor);
+      make_copy(tensor);
   }
   operator const npu_tensor *() const { return defined_ ? &plain_ : nullptr; }
 
 private:
-  void move_here(const at::Tensor &tensor);
+  void make_copy(const at::Tensor &tensor);
   bool defined_;
   npu_tensor plain_;
   at::Tensor copy_;
+};
+
+/* A tensor argument that is written; undefined becomes NULL. */
+class Target {
+public:
+  explicit Target(const at::Tensor &tensor) {
+    defined_ = tensor.defined();
+    if (!defined_)
+      return;
+    if (C10_UNLIKELY(!stored_here(*tensor.unsafeGetTensorImpl())))
+      refuse(tensor);
+    describe(*tensor.unsafeGetTensorImpl(), plain_);
+  }
+  operator const npu_tensor *() const { return defined_ ? &plain_ : nullptr; }
+
+private:
+  [[noreturn]] static void refuse(const at::Tensor &tensor);
+  bool defined_;
+  npu_tensor plain_;
 };
 
 npu_scalar plain_scalar(const c10::Scalar &scalar);
@@ -146,6 +176,8 @@ inline double argument(std::optional<double> number) { return number.value_or(0.
 inline bool argument(std::optional<bool> flag) { return flag.value_or(false); }
 inline int32_t argument(c10::ScalarType type) { return acl_dtype(type); }
 inline int32_t argument(std::optional<c10::ScalarType> type) { return type ? acl_dtype(*type) : -1; }
+inline Target written(const at::Tensor &tensor) { return Target(tensor); }
+inline ListOperand written(at::TensorList list) { return ListOperand(list); }
 struct Integers {
   c10::SmallVector<int64_t, 8> values;
   operator npu_ints() const { return {values.data(), static_cast<int64_t>(values.size())}; }

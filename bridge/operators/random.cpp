@@ -79,7 +79,7 @@ at::Tensor &bernoulli_float(at::Tensor &self, double p, Gen generator) {
 at::Tensor &bernoulli_tensor(at::Tensor &self, const at::Tensor &p, Gen generator) {
   const OnDevice guard(device_index_of(self));
   const auto [seed, offset] = random_state(generator, self.numel());
-  check(npu_bernoulli_tensor(argument(self), argument(p.expand(self.sizes())), seed, offset, stream()));
+  check(npu_bernoulli_tensor(written(self), argument(p.expand(self.sizes())), seed, offset, stream()));
   return self;
 }
 

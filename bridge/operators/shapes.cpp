@@ -126,14 +126,7 @@ at::Tensor nll_loss2d_result(const at::Tensor &self, const at::Tensor &target, i
   return reduction == 0 ? empty(target.sizes(), self.scalar_type()) : empty({}, self.scalar_type());
 }
 
-/* torch leaves lazily conjugated factors to the product's kernel, and ours takes stored values: better no result than a wrong one. */
-static void refuse_marks(const at::Tensor &self, const at::Tensor &other) {
-  TORCH_CHECK(!self.is_conj() && !self.is_neg() && !other.is_conj() && !other.is_neg(),
-              "matrix products on npu take no lazily conjugated or negated tensor; call .resolve_conj() (.resolve_neg()) first");
-}
-
 void check_dot(const at::Tensor &self, const at::Tensor &other) {
-  refuse_marks(self, other);
   TORCH_CHECK(self.dim() == 1 && other.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ", other.dim(), "D tensors");
   TORCH_CHECK(self.scalar_type() == other.scalar_type(), "dot : expected both vectors to have same dtype, but found ",
               self.scalar_type(), " and ", other.scalar_type());
@@ -143,13 +136,11 @@ void check_dot(const at::Tensor &self, const at::Tensor &other) {
 }
 
 void check_matrix_types(const at::Tensor &self, const at::Tensor &other) {
-  refuse_marks(self, other);
   TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected m1 and m2 to have the same dtype, but got: ", self.dtype(),
               " != ", other.dtype());
 }
 
 void check_factor_types(const at::Tensor &self, const at::Tensor &other) {
-  refuse_marks(self, other);
   TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected scalar type ", self.scalar_type(), " but found ",
               other.scalar_type());
 }

@@ -88,6 +88,8 @@ std::pair<uint64_t, uint64_t> philox_state(const std::optional<at::Generator> &g
   at::Generator chosen = generator.has_value() && generator->defined() ? *generator : default_generator(current_device());
   TORCH_CHECK(chosen.device().type() == kDevice, "Expected a 'npu' device type for generator but found '", chosen.device().type(),
               "'");
+  TORCH_CHECK(chosen.device().index() == current_device(), "Expected a 'npu:", int(current_device()),
+              "' generator device but found '", chosen.device(), "'");
   std::lock_guard<std::mutex> guard(chosen.mutex());
   auto *philox = static_cast<PhiloxGenerator *>(chosen.unsafeGetGeneratorImpl());
   return {philox->current_seed(), philox->take(increment)};

@@ -13,6 +13,7 @@ def apply() -> None:
     """Makes all changes."""
     _dlpack_device()
     _tensor_type()
+    _sharing()
 
 
 def _dlpack_device() -> None:
@@ -44,3 +45,25 @@ def _tensor_type() -> None:
         return original(self, dtype, non_blocking, **options) if dtype is not None else original(self)
 
     torch.Tensor.type = type
+
+
+def _sharing() -> None:
+    """torch.multiprocessing knows no outside device: a queue's thread failed where its caller couldn't see it. Memory of npu belongs to one
+    process, so what is sent goes through shared memory of the CPU, and the receiver gets a copy on the same device, not the same memory."""
+    from multiprocessing.reduction import ForkingPickler
+
+    from torch.multiprocessing import reductions
+
+    original = reductions.reduce_storage
+
+    def reduce_storage(storage: torch.UntypedStorage) -> tuple[Any, ...]:
+        if storage.device.type != "npu":
+            return original(storage)
+        return (_received_storage, (storage.cpu(), storage.device.index))
+
+    ForkingPickler.register(torch.UntypedStorage, reduce_storage)
+
+
+def _received_storage(storage: torch.UntypedStorage, index: int) -> torch.UntypedStorage:
+    """What another process sent from npu:`index`, on the device of that number here."""
+    return torch.UntypedStorage(storage.nbytes(), device=f"npu:{index}").copy_(storage, non_blocking=False)

@@ -40,8 +40,61 @@ def test_gradient_of_complex(device):
     assert torch.equal(x.grad.resolve_conj().cpu(), torch.tensor([2 - 2j, -4j]))
 
 
+def grid(*sizes, dtype=torch.complex128):
+    """Complex numbers, no two alike."""
+    count = torch.Size(sizes).numel()
+    return torch.complex((torch.arange(count) * 7919 % 1009 + 1.0) / 500 - 1, (torch.arange(count) * 104729 % 1013 + 1.0) / 500 - 1).view(sizes).to(dtype)
+
+
+A, B, V = grid(3, 3), grid(3, 3) * 0.5 + 0.25j, grid(3)
+BATCH, OTHER_BATCH = grid(2, 3, 4), grid(2, 4, 3) - 0.5
+
+PRODUCTS = {
+    "mm, left": lambda a, b, v, s, t: a.conj() @ b,
+    "mm, right": lambda a, b, v, s, t: a @ b.conj(),
+    "mm, both": lambda a, b, v, s, t: a.conj() @ b.conj(),
+    "mm, adjoint": lambda a, b, v, s, t: a.mH @ b,
+    "mm, transposed": lambda a, b, v, s, t: a.T @ b.mH,
+    "out": lambda a, b, v, s, t: torch.mm(a.conj(), b, out=torch.empty_like(a)),
+    "addmm": lambda a, b, v, s, t: torch.addmm(b.conj(), a.conj(), b, beta=2, alpha=0.5),
+    "addmm_": lambda a, b, v, s, t: b.clone().addmm_(a.conj(), b),
+    "bmm": lambda a, b, v, s, t: s.conj() @ t,
+    "bmm, adjoint": lambda a, b, v, s, t: s.mH.bmm(t.mH),
+    "baddbmm": lambda a, b, v, s, t: torch.baddbmm(a.conj().expand(2, 3, 3), s.conj(), t),
+    "matmul": lambda a, b, v, s, t: torch.matmul(s.conj(), t[0]),
+    "mv": lambda a, b, v, s, t: a.conj().mv(v),
+    "mv, adjoint": lambda a, b, v, s, t: a.mH @ v.conj(),
+    "addmv": lambda a, b, v, s, t: torch.addmv(v.conj(), a.mH, v),
+    "dot": lambda a, b, v, s, t: torch.dot(v.conj(), v),
+    "vdot": lambda a, b, v, s, t: torch.vdot(v, v.conj()),
+    "outer": lambda a, b, v, s, t: torch.outer(v.conj(), v),
+    "linear": lambda a, b, v, s, t: torch.nn.functional.linear(a.conj(), b.conj(), v.conj()),
+    "einsum": lambda a, b, v, s, t: torch.einsum("bij,bjk->bik", s.conj(), t),
+    "negative": lambda a, b, v, s, t: a.conj().imag @ b.imag,
+    "negative, batched": lambda a, b, v, s, t: torch.bmm(s.conj().imag, t.conj().imag),
+    "negative, dot": lambda a, b, v, s, t: torch.dot(v.conj().imag, v.imag),
+    "negative, added": lambda a, b, v, s, t: torch.addmm(a.conj().imag, b.real, b.conj().imag),
+    "convolution": lambda a, b, v, s, t: torch.nn.functional.conv1d(s.conj(), t[:, :3].conj().resolve_conj()),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_marked(name, dtype, device):
+    tensors = [tensor.to(dtype) for tensor in (A, B, V, BATCH, OTHER_BATCH)]
+    got = PRODUCTS[name](*[tensor.to(device) for tensor in tensors])
+    torch.testing.assert_close(got.cpu().resolve_conj(), PRODUCTS[name](*tensors).resolve_conj())
+
+
+@pytest.mark.parametrize("name", [name for name in PRODUCTS if name not in ("out", "vdot", "convolution")])
+def test_gradients_of_complex_products(name, device):
+    tensors = [tensor.to(device).requires_grad_() for tensor in (A, B, V, BATCH, OTHER_BATCH)]
+    assert torch.autograd.gradcheck(lambda *given: PRODUCTS[name](*given), tensors)
+
+
 @pytest.mark.npu_only
-def test_product_of_marked_is_refused(device):
-    x = torch.ones(2, 2, dtype=torch.complex64, device=device)
-    with pytest.raises(RuntimeError, match="resolve_conj"):
-        x.conj() @ x
+def test_results_are_not_written_through_marks(device):
+    a, out = A.to(device), torch.zeros(3, 3, dtype=torch.complex128, device=device)
+    with pytest.raises(RuntimeError, match="conjugated"):
+        torch.mm(a, a, out=out.conj())
+    assert torch.equal(out.cpu(), torch.zeros_like(A))
