@@ -32,6 +32,26 @@ static void ranges(enum dtype dtype, enum layout layout)
     operand_free(&out);
 }
 
+/* The base of a logarithm may be 0; and a range knows how many values it has. */
+static void bases_and_counts(void)
+{
+    const int64_t three = 3;
+    struct operand out = operand_make(DTYPE_F32, 1, &three, LAYOUT_PLAIN), whole = operand_make(DTYPE_I64, 1, &three, LAYOUT_PLAIN);
+    aclScalar *const zero = scalar_i64(0), *const one = scalar_i64(1), *const ten = scalar_i64(10), *const half = scalar_f64(.5);
+    CHECK_OK(RUN(aclnnLogSpace, zero, one, three, 0, out.tensor));
+    CHECK(operand_get(&out, 0) == 1 && operand_get(&out, 1) == 0 && operand_get(&out, 2) == 0, "logspace of base 0");
+    CHECK_OK(RUN(aclnnLogSpace, zero, one, three, 4, out.tensor));
+    CHECK(operand_get(&out, 0) == 1 && operand_get(&out, 1) == 2 && operand_get(&out, 2) == 4, "logspace of base 4");
+    CHECK_FAILS(RUN(aclnnArange, zero, ten, one, out.tensor), ACLNN_ERROR_PARAM, "there are 10 values");
+    CHECK_FAILS(RUN(aclnnRange, zero, ten, one, out.tensor), ACLNN_ERROR_PARAM, "there are 11 values");
+    CHECK_FAILS(RUN(aclnnArange, zero, ten, half, whole.tensor), ACLNN_ERROR_PARAM, "there are 20 values");
+    aclScalar *const scalars[] = {zero, one, ten, half};
+    for (int i = 0; i < 4; ++i)
+        aclDestroyScalar(scalars[i]);
+    operand_free(&out);
+    operand_free(&whole);
+}
+
 static void matrices(enum dtype dtype, enum layout layout)
 {
     const int64_t sizes[3] = {2, 5, 7}, flat[2] = {5, 7};
@@ -143,6 +163,7 @@ int main(void)
 {
     CHECK_OK(aclInit(NULL));
     CHECK_OK(aclrtSetDevice(0));
+    bases_and_counts();
     for (int t = 0; t < TYPES; ++t)
         for (enum layout layout = 0; layout < LAYOUT_COUNT; ++layout) {
             if (types[t] != DTYPE_B8 && dtype_kind(types[t]) != KIND_COMPLEX)

@@ -178,10 +178,29 @@ static void test_all(void)
     test_elementwise(DIVERGENCE, DTYPE_F32, PLAIN, 3);
 }
 
+/* The gradient of a reduced loss is one number. */
+static void test_sizes_of_gradients(void)
+{
+    struct tensor x = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(2, 3)), out = tensor_new(DTYPE_F32, PLAIN, SIZES(2, 3));
+    struct tensor whole = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(2, 3)),
+                  row = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(3));
+    tensor_fill(&out, 0);
+    for (int reduction = 1; reduction <= 2; ++reduction) {
+        REFUSE(MseLossBackward, ACLNN_ERROR_PARAM, "must be one element", whole.handle, x.handle, x.handle, reduction, out.handle);
+        REFUSE(MseLossBackward, ACLNN_ERROR_PARAM, "must be one element", row.handle, x.handle, x.handle, reduction, out.handle);
+    }
+    REFUSE(MseLossBackward, ACLNN_ERROR_PARAM, "(mean) and 2 (sum)", whole.handle, x.handle, x.handle, 3, out.handle);
+    REFUSE(KlDivBackward, ACLNN_ERROR_PARAM, "3 (batchmean)", whole.handle, x.handle, x.handle, 4, false, out.handle);
+    struct tensor *const all[] = {&x, &out, &whole, &row};
+    for (int i = 0; i < 4; ++i)
+        tensor_free(all[i]);
+}
+
 int main(void)
 {
     tensors_begin();
     FOR_EACH_ISA(test_all())
+    test_sizes_of_gradients();
     test_bad_target();
     return check_result();
 }

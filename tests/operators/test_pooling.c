@@ -202,9 +202,30 @@ static void test_all(void)
     }
 }
 
+/* outputSize and out must agree. */
+static void test_output_size(void)
+{
+    struct tensor x = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(2, 6, 8)), y = tensor_new(DTYPE_F32, PLAIN, SIZES(2, 3, 4));
+    struct tensor index = tensor_new(DTYPE_I64, PLAIN, SIZES(2, 3, 4));
+    tensor_fill(&y, 0);
+    tensor_fill(&index, 0);
+    for (int i = 0; i < 3; ++i) {
+        aclIntArray *const size = aclCreateIntArray((const int64_t[][2]){{4, 3}, {3, 5}, {3, 4}}[i], i == 2 ? 1 : 2);
+        REFUSE(AdaptiveAvgPool2d, ACLNN_ERROR_PARAM, "outputSize", x.handle, size, y.handle);
+        REFUSE(AdaptiveMaxPool2d, ACLNN_ERROR_PARAM, "outputSize", x.handle, size, y.handle, index.handle);
+        aclDestroyIntArray(size);
+    }
+    REFUSE(AdaptiveAvgPool2d, ACLNN_ERROR_NULLPTR, "outputSize", x.handle, NULL, y.handle);
+    REFUSE(AdaptiveMaxPool2d, ACLNN_ERROR_NULLPTR, "outputSize", x.handle, NULL, y.handle, index.handle);
+    struct tensor *const all[] = {&x, &y, &index};
+    for (int i = 0; i < 3; ++i)
+        tensor_free(all[i]);
+}
+
 int main(void)
 {
     tensors_begin();
     FOR_EACH_ISA(test_all())
+    test_output_size();
     return check_result();
 }

@@ -18,9 +18,9 @@ static const char *name_of(const struct plan *plan) { return operator_name((enum
 /* Value i is start + step * i; linspace counts its second half back from the end, so that both ends are exact. */
 struct sequence {
     struct view out;
-    bool integers, from_both_ends;
+    bool integers, from_both_ends, raises; /* raises: the value is base to that power */
     int64_t first_integer, integer_step;
-    double start, end, step, base; /* base: the logarithm's for logspace, else 0 */
+    double start, end, step, base;
 };
 
 static void sequence_range(void *argument, int64_t begin, int64_t end)
@@ -42,7 +42,7 @@ static void sequence_range(void *argument, int64_t begin, int64_t end)
             tile[i] =
                 s->from_both_ends && k >= half ? s->end - s->step * (double)(s->out.count - 1 - k) : s->start + s->step * (double)k;
         }
-        for (int64_t i = 0; s->base != 0 && i < n; ++i)
+        for (int64_t i = 0; s->raises && i < n; ++i)
             tile[i] = pow(s->base, tile[i]);
         tile_write(&s->out, at, n, tile, ACCUMULATE_F64);
     }
@@ -72,6 +72,31 @@ static int sequence_begin(enum operator_id id, const aclScalar *start, const acl
     return 0;
 }
 
+/* How many values there are, as torch counts them: of integers exactly, else in double, where rounding may add or take one. */
+static int check_range_count(const struct plan *plan, const aclScalar *start, const aclScalar *end, const aclScalar *step)
+{
+    const struct view *const out = &plan->operands[0];
+    const bool inclusive = plan->operator_id == OPERATOR_Range;
+    const bool exact = out->dtype == DTYPE_I64 && dtype_kind(start->dtype) <= KIND_INTEGER &&
+                       dtype_kind(end->dtype) <= KIND_INTEGER && dtype_kind(step->dtype) <= KIND_INTEGER;
+    const struct sequence *const s = PLAN_IMMEDIATE(plan, struct sequence);
+    int64_t span;
+    bool fits = true;
+    double wanted = 0;
+    if (exact && !__builtin_sub_overflow(scalar_to_int64(end), s->first_integer, &span)) {
+        const int64_t steps = span / s->integer_step + (inclusive || span % s->integer_step != 0);
+        fits = out->count == steps;
+        wanted = (double)steps;
+    } else {
+        const double steps = (s->end - s->start) / s->step;
+        wanted = inclusive ? floor(steps + 1) : ceil(steps);
+        fits = fabs((double)out->count - wanted) <= 1;
+    }
+    REQUIRE(fits, ACLNN_ERROR_PARAM, "%s: out is %s; from %g to %g by %g there are %.0f values", name_of(plan), view_text(out),
+            s->start, s->end, s->step, wanted);
+    return 0;
+}
+
 /* torch's rule: an integer tensor counts in integers, whatever the scalars are. */
 static int range_plan(enum operator_id id, const aclScalar *start, const aclScalar *end, const aclScalar *step, aclTensor *out,
                       uint64_t *workspace_size, aclOpExecutor **executor)
@@ -87,6 +112,7 @@ static int range_plan(enum operator_id id, const aclScalar *start, const aclScal
     PLAN_REQUIRE(plan, s->step != 0, ACLNN_ERROR_PARAM, "%s: step is 0", operator_name(id));
     PLAN_REQUIRE(plan, (s->step > 0) == (s->end >= s->start) || s->end == s->start, ACLNN_ERROR_PARAM,
                  "%s: start %g, end %g and step %g have no values between them", operator_name(id), s->start, s->end, s->step);
+    PLAN_TRY(plan, check_range_count(plan, start, end, step));
     return finish_by_size(plan, 0, workspace_size, executor);
 }
 
@@ -104,8 +130,9 @@ aclnnStatus aclnnRangeGetWorkspaceSize(const aclScalar *start, const aclScalar *
 }
 ACLNN_PHASE_2(Range)
 
-static int steps_plan(enum operator_id id, const aclScalar *start, const aclScalar *end, int64_t steps, double base, aclTensor *out,
-                      uint64_t *workspace_size, aclOpExecutor **executor)
+/* base NULL: linspace. */
+static int steps_plan(enum operator_id id, const aclScalar *start, const aclScalar *end, int64_t steps, const double *base,
+                      aclTensor *out, uint64_t *workspace_size, aclOpExecutor **executor)
 {
     struct plan *plan;
     TRY(sequence_begin(id, start, end, out, workspace_size, executor, &plan));
@@ -114,21 +141,22 @@ static int steps_plan(enum operator_id id, const aclScalar *start, const aclScal
                  operator_name(id), (long long)steps, (long long)plan->operands[0].count);
     s->step = steps > 1 ? (s->end - s->start) / (double)(steps - 1) : 0;
     s->from_both_ends = steps > 1;
-    s->base = base;
+    s->raises = base != NULL;
+    s->base = base ? *base : 0;
     return finish_by_size(plan, 0, workspace_size, executor);
 }
 
 aclnnStatus aclnnLinspaceGetWorkspaceSize(const aclScalar *start, const aclScalar *end, int64_t steps, aclTensor *out,
                                           uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return steps_plan(OPERATOR_Linspace, start, end, steps, 0, out, workspaceSize, executor);
+    return steps_plan(OPERATOR_Linspace, start, end, steps, NULL, out, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Linspace)
 
 aclnnStatus aclnnLogSpaceGetWorkspaceSize(const aclScalar *start, const aclScalar *end, int64_t steps, double base,
                                           const aclTensor *result, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return steps_plan(OPERATOR_LogSpace, start, end, steps, base, (aclTensor *)(uintptr_t)result, workspaceSize, executor);
+    return steps_plan(OPERATOR_LogSpace, start, end, steps, &base, (aclTensor *)(uintptr_t)result, workspaceSize, executor);
 }
 ACLNN_PHASE_2(LogSpace)
 

@@ -113,9 +113,10 @@ static int check_loss(struct plan *plan, const struct loss_request *q, struct lo
     struct view *const o = plan->operands;
     const char *const name = operator_name(q->operator_id);
     struct view common = {.dtype = o[SELF].dtype};
-    REQUIRE(q->reduction >= REDUCE_NONE &&
-                q->reduction <= (q->id == LOSS_DIVERGENCE || q->id == LOSS_DIVERGENCE_LOG ? REDUCE_BATCH_MEAN : REDUCE_SUM),
-            ACLNN_ERROR_PARAM, "%s: reduction is %lld; allowed are 0 (none), 1 (mean) and 2 (sum)", name, (long long)q->reduction);
+    const bool has_batch_mean = q->id == LOSS_DIVERGENCE || q->id == LOSS_DIVERGENCE_LOG;
+    REQUIRE(q->reduction >= REDUCE_NONE && q->reduction <= (has_batch_mean ? REDUCE_BATCH_MEAN : REDUCE_SUM), ACLNN_ERROR_PARAM,
+            "%s: reduction is %lld; allowed are 0 (none), 1 (mean)%s", name, (long long)q->reduction,
+            has_batch_mean ? ", 2 (sum) and 3 (batchmean)" : " and 2 (sum)");
     l->reduction = (enum reduction)q->reduction;
     REQUIRE(view_broadcast_sizes(&o[SELF], &o[TARGET], common.sizes, &common.ndim), ACLNN_ERROR_PARAM,
             "%s: self %s and target %s don't broadcast", name, view_text(&o[SELF]), view_text(&o[TARGET]));
@@ -125,11 +126,10 @@ static int check_loss(struct plan *plan, const struct loss_request *q, struct lo
             continue;
         REQUIRE(dtype_is_floating((enum dtype)o[i].dtype), ACLNN_ERROR_PARAM, "%s: %s is %s; allowed are f64, f32, f16, bf16", name,
                 operand_names[i], view_text(&o[i]));
-        const bool scalar = (i == OUT && !q->backward && l->reduction != REDUCE_NONE) ||
-                            (i == GRAD_OUT && l->reduction != REDUCE_NONE && o[i].count == 1);
-        if (i == OUT)
-            REQUIRE(scalar ? o[i].count == 1 : view_same_sizes(&o[i], &common), ACLNN_ERROR_PARAM, "%s: out is %s; it must be %s",
-                    name, view_text(&o[i]), scalar ? "one element" : view_text(&common));
+        const bool scalar = l->reduction != REDUCE_NONE && (i == GRAD_OUT || (i == OUT && !q->backward));
+        if (i == OUT || scalar)
+            REQUIRE(scalar ? o[i].count == 1 : view_same_sizes(&o[i], &common), ACLNN_ERROR_PARAM, "%s: %s is %s; it must be %s",
+                    name, operand_names[i], view_text(&o[i]), scalar ? "one element" : view_text(&common));
         else if (!scalar)
             REQUIRE(view_expand(&o[i], common.sizes, common.ndim), ACLNN_ERROR_PARAM, "%s: %s %s doesn't broadcast to %s", name,
                     operand_names[i], view_text(&o[i]), view_text(&common));

@@ -241,9 +241,20 @@ static int take_indices(struct plan *plan, struct pooling *p, int operand, bool 
     return 0;
 }
 
-/* w: NULL for adaptive windows, here and below. */
-static int plan_max(enum operator_id id, const aclTensor *self, const struct windows *w, aclTensor *out, aclTensor *indices,
-                    bool mask, uint64_t *workspace_size, aclOpExecutor **executor)
+/* outputSize of the adaptive operators says what `out` must be. */
+static int check_output_size(const char *name, const aclIntArray *wanted, const struct view *out)
+{
+    REQUIRE(wanted, ACLNN_ERROR_NULLPTR, "%s: outputSize is null", name);
+    REQUIRE(wanted->count == 2 && wanted->values[0] == out->sizes[out->ndim - 2] && wanted->values[1] == out->sizes[out->ndim - 1],
+            ACLNN_ERROR_PARAM, "%s: outputSize has %llu values, from %lld to %lld; it must hold the two last sizes of out %s", name,
+            (unsigned long long)wanted->count, (long long)(wanted->count > 0 ? wanted->values[0] : 0),
+            (long long)(wanted->count > 0 ? wanted->values[wanted->count - 1] : 0), view_text(out));
+    return 0;
+}
+
+/* w: NULL for adaptive windows, here and below; then output_size counts. */
+static int plan_max(enum operator_id id, const aclTensor *self, const struct windows *w, const aclIntArray *output_size,
+                    aclTensor *out, aclTensor *indices, uint64_t *workspace_size, aclOpExecutor **executor)
 {
     struct plan *plan;
     TRY(plan_begin(id, run_max, workspace_size, executor, &plan));
@@ -255,9 +266,8 @@ static int plan_max(enum operator_id id, const aclTensor *self, const struct win
     stage_begin(&p->staging);
     PLAN_TRY(plan, set_planes(plan, in, o, p));
     p->adaptive = !w;
-    if (w)
-        PLAN_TRY(plan, set_windows(plan, w, &p->shape));
-    PLAN_TRY(plan, take_indices(plan, p, INDICES, mask));
+    PLAN_TRY(plan, w ? set_windows(plan, w, &p->shape) : check_output_size(name_of(plan), output_size, o));
+    PLAN_TRY(plan, take_indices(plan, p, INDICES, id == OPERATOR_MaxPool2dWithMask));
     stage_operand(plan, &p->staging, in, p->type);
     stage_operand(plan, &p->staging, o, p->type);
     return plan_finish(plan, p->staging.bytes, workspace_size, executor);
@@ -293,7 +303,7 @@ static int plan_max_backward(enum operator_id id, const aclTensor *const *inputs
                                               aclOpExecutor **executor)                                                         \
     {                                                                                                                           \
         const struct windows w = {kernelSize, stride, padding, dilation, ceilMode};                                             \
-        return plan_max(OPERATOR_##NAME, self, &w, out, indices, MASK, workspaceSize, executor);                                \
+        return plan_max(OPERATOR_##NAME, self, &w, NULL, out, indices, workspaceSize, executor);                                \
     }                                                                                                                           \
     ACLNN_PHASE_2(NAME)                                                                                                         \
     aclnnStatus aclnn##NAME##BackwardGetWorkspaceSize(                                                                          \
@@ -312,7 +322,7 @@ MAX_POOL(MaxPool2dWithMask, true)
 aclnnStatus aclnnAdaptiveMaxPool2dGetWorkspaceSize(const aclTensor *self, const aclIntArray *outputSize, aclTensor *outputOut,
                                                    aclTensor *indicesOut, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return plan_max(OPERATOR_AdaptiveMaxPool2d, self, NULL, outputOut, indicesOut, false, workspaceSize, executor);
+    return plan_max(OPERATOR_AdaptiveMaxPool2d, self, NULL, outputSize, outputOut, indicesOut, workspaceSize, executor);
 }
 ACLNN_PHASE_2(AdaptiveMaxPool2d)
 
@@ -375,7 +385,8 @@ struct average_request {
     const aclTensor *from;
     aclTensor *to;
     const char *from_name, *to_name;
-    const struct windows *windows; /* NULL: adaptive */
+    const struct windows *windows;  /* NULL: adaptive */
+    const aclIntArray *output_size; /* of adaptive ones, forward */
     int64_t divisor;
     bool backward, count_padding;
 };
@@ -392,6 +403,8 @@ static int plan_average(const struct average_request *q, uint64_t *workspace_siz
     PLAN_TRY(plan, set_planes(plan, q->backward ? to : from, q->backward ? from : to, p));
     if (q->windows)
         PLAN_TRY(plan, set_windows(plan, q->windows, &p->shape));
+    else if (!q->backward)
+        PLAN_TRY(plan, check_output_size(name_of(plan), q->output_size, to));
     p->shape.divisor = q->divisor;
     p->shape.count_padding = q->count_padding;
     stage_operand(plan, &p->staging, from, p->type);
@@ -442,8 +455,13 @@ ACLNN_PHASE_2(AvgPool2dBackward)
 aclnnStatus aclnnAdaptiveAvgPool2dGetWorkspaceSize(const aclTensor *self, const aclIntArray *outputSize, aclTensor *out,
                                                    uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    const struct average_request q = {
-        .id = OPERATOR_AdaptiveAvgPool2d, .run = run_adaptive, .from = self, .to = out, .from_name = "self", .to_name = "out"};
+    const struct average_request q = {.id = OPERATOR_AdaptiveAvgPool2d,
+                                      .run = run_adaptive,
+                                      .from = self,
+                                      .to = out,
+                                      .from_name = "self",
+                                      .to_name = "out",
+                                      .output_size = outputSize};
     return plan_average(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(AdaptiveAvgPool2d)
