@@ -178,8 +178,8 @@ at::Tensor &update_scale(at::Tensor &self, at::Tensor &growth_tracker, const at:
   const at::Tensor scale = like(self), tracker = like(growth_tracker);
   check(npu_amp_update_scale(argument(self), argument(growth_tracker), argument(found_inf), growth_factor, backoff_factor,
                              growth_interval, argument(scale), argument(tracker), stream()));
-  check(npu_copy(argument(self), argument(scale), stream()));
-  check(npu_copy(argument(growth_tracker), argument(tracker), stream()));
+  check(npu_copy(written(self), argument(scale), stream()));
+  check(npu_copy(written(growth_tracker), argument(tracker), stream()));
   return self;
 }
 

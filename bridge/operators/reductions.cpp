@@ -31,32 +31,32 @@ Pair kthvalue_values(const at::Tensor &self, int64_t k, int64_t dim, bool keepdi
   const int64_t size = self.dim() > 0 ? self.size(dim) : 1;
   TORCH_CHECK(k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ", dim);
   fit_pair(self, dim, keepdim, values, indices);
-  check(npu_kthvalue(argument(self), k, dim, keepdim, argument(values), argument(indices), stream()));
+  check(npu_kthvalue(argument(self), k, dim, keepdim, written(values), written(indices), stream()));
   return {values, indices};
 }
 
 Pair median_values(const at::Tensor &self, int64_t dim, bool keepdim, at::Tensor &values, at::Tensor &indices) {
   const OnDevice guard(device_index_of(self));
   fit_pair(self, dim, keepdim, values, indices);
-  check(npu_median_dim(argument(self), dim, keepdim, argument(values), argument(indices), stream()));
+  check(npu_median_dim(argument(self), dim, keepdim, written(values), written(indices), stream()));
   return {values, indices};
 }
 
 Pair nanmedian_values(const at::Tensor &self, int64_t dim, bool keepdim, at::Tensor &values, at::Tensor &indices) {
   const OnDevice guard(device_index_of(self));
   fit_pair(self, dim, keepdim, values, indices);
-  check(npu_nanmedian_dim(argument(self), dim, keepdim, argument(values), argument(indices), stream()));
+  check(npu_nanmedian_dim(argument(self), dim, keepdim, written(values), written(indices), stream()));
   return {values, indices};
 }
 
 void cummax_helper(const at::Tensor &self, at::Tensor &values, at::Tensor &indices, int64_t dim) {
   const OnDevice guard(device_index_of(self));
-  check(npu_cummax(argument(self), argument(values), argument(indices), dim, stream()));
+  check(npu_cummax(argument(self), written(values), written(indices), dim, stream()));
 }
 
 void cummin_helper(const at::Tensor &self, at::Tensor &values, at::Tensor &indices, int64_t dim) {
   const OnDevice guard(device_index_of(self));
-  check(npu_cummin(argument(self), argument(values), argument(indices), dim, stream()));
+  check(npu_cummin(argument(self), written(values), written(indices), dim, stream()));
 }
 
 at::Tensor count_nonzero(const at::Tensor &self, at::IntArrayRef dim) { return self.ne(0).sum(dim); }

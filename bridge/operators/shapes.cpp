@@ -229,6 +229,8 @@ at::Tensor reduced(const at::Tensor &self, at::OptionalIntArrayRef dim, bool kee
 }
 
 void write_out(const at::Tensor &out, const at::Tensor &value) {
+  TORCH_CHECK(value.device() == out.device(), "Expected all tensors to be on the same device, but found at least two devices, ",
+              value.device(), " and ", out.device(), "!");
   TORCH_CHECK(c10::canCast(value.scalar_type(), out.scalar_type()), "result type ", value.scalar_type(),
               " can't be cast to the desired output type ", out.scalar_type());
   at::native::resize_output(out, value.sizes());

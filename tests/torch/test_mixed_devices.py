@@ -146,6 +146,9 @@ OUTPUTS = {
     "in place": lambda a, out: out.mul_(a),
     "in place, filling": lambda a, out: out.masked_fill_(a > 0.5, 1.0),
     "random": lambda a, out: out.bernoulli_(a),
+    "without meta function": lambda a, out: torch.abs(a, out=out),
+    "indexing": lambda a, out: torch.masked_select(a, a > 0.5, out=out),
+    "pair": lambda a, out: torch.median(a, 0, out=(out, torch.empty(4, dtype=torch.long, device=out.device))),
 }
 
 
@@ -164,6 +167,9 @@ def test_written_0_dim_tensor_stays_where_it_is(device):
         host.add_(torch.tensor(1.0, device=device))
     with pytest.raises(RuntimeError, match="device"):
         host.masked_fill_(torch.tensor(True, device=device), 3.0)
+    with pytest.raises(RuntimeError, match="device"):
+        torch.median(torch.ones(3, device=device), 0, out=(host, torch.tensor(0)))
+    assert host.item() == 0.0
     assert host.fill_(torch.tensor(2.0, device=device)).item() == 2.0  # torch's fill_ takes its value from anywhere
     assert torch.zeros(2, device=device).fill_(torch.tensor(2.0)).tolist() == [2.0, 2.0]
 
