@@ -44,14 +44,14 @@ static inline void futex_wake(_Atomic uint32_t *word, int sleepers)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, sleepers, NULL, NULL, 0);
 }
 
-/* True as soon as *word != seen; false when SPIN_NANOSECONDS passed. Offers the core to others every microsecond or two: the
+/* True as soon as done(argument); false when SPIN_NANOSECONDS passed. Offers the core to others every microsecond or two: the
  * application's threads mustn't wait for one that only waits. */
-static inline bool spin_until_changed(_Atomic uint32_t *word, uint32_t seen)
+static inline __attribute__((always_inline)) bool spin_until(bool (*done)(const void *argument), const void *argument)
 {
     const int64_t start = clock_nanoseconds();
     do {
         for (int i = 0; i < 64; ++i) {
-            if (atomic_load_explicit(word, memory_order_acquire) != seen)
+            if (done(argument))
                 return true;
             cpu_relax();
         }
@@ -60,7 +60,24 @@ static inline bool spin_until_changed(_Atomic uint32_t *word, uint32_t seen)
     return false;
 }
 
-/* More than one core in the affinity mask? Read once. */
+struct word_seen {
+    _Atomic uint32_t *word;
+    uint32_t seen;
+};
+
+static inline bool word_changed(const void *argument)
+{
+    const struct word_seen *const it = argument;
+    return atomic_load_explicit(it->word, memory_order_acquire) != it->seen;
+}
+
+static inline bool spin_until_changed(_Atomic uint32_t *word, uint32_t seen)
+{
+    const struct word_seen it = {word, seen};
+    return spin_until(word_changed, &it);
+}
+
+/* May this process use more than one core (affinity mask, container's quota)? Read once. */
 bool spin_is_useful(void);
 
 #endif

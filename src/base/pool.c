@@ -122,7 +122,7 @@ static void start_workers(void)
     for (int i = 1; i < threads; ++i) {
         char name[32];
         snprintf(name, sizeof name, "npu-pool-%d", i);
-        const int code = thread_start(worker, NULL, name);
+        const int code = thread_start(worker, NULL, name, NULL);
         if (code != 0) {
             LOG_WARNING("started %d of %d pool threads: error %d", i - 1, threads - 1, code);
             break;

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "base/thread.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 
@@ -32,18 +31,20 @@ void thread_register_cleanup(struct thread_cleanup *cleanup)
     pthread_setspecific(key, &cleanups); /* any value but NULL makes the destructor run */
 }
 
-int thread_start(void *(*body)(void *), void *argument, const char *name)
+int thread_start(void *(*body)(void *), void *argument, const char *name, pthread_t *joinable)
 {
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, before;
     sigfillset(&all);
     pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setdetachstate(&attributes, joinable ? PTHREAD_CREATE_JOINABLE : PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits it: signals are the application's */
     const int code = pthread_create(&thread, &attributes, body, argument);
     if (code == 0)
         pthread_setname_np(thread, name);
+    if (code == 0 && joinable)
+        *joinable = thread;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return code;

@@ -6,6 +6,7 @@
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 struct thread_cleanup {
@@ -23,7 +24,8 @@ static inline void thread_at_exit(struct thread_cleanup *cleanup)
         thread_register_cleanup(cleanup);
 }
 
-/* Starts a detached thread that takes no signals, named for debuggers (15 bytes at most). 0, or an errno value. */
-int thread_start(void *(*body)(void *), void *argument, const char *name);
+/* Starts a thread that takes no signals, named for debuggers (15 bytes at most); detached, unless the caller wants to join it.
+ * 0, or an errno value. */
+int thread_start(void *(*body)(void *), void *argument, const char *name, pthread_t *joinable);
 
 #endif

@@ -139,7 +139,7 @@ static int make_default_stream(struct context *context, struct stream **stream)
     pthread_mutex_lock(&device_lock);
     int code = 0;
     struct stream *made = context->default_stream;
-    if (!made && (code = stream_create(context->device, 0, 0, &made)) == 0)
+    if (!made && (code = stream_create(context->device, 0, &made)) == 0)
         context->default_stream = made;
     pthread_mutex_unlock(&device_lock);
     *stream = made;

@@ -8,33 +8,36 @@
 #define _GNU_SOURCE
 #include "runtime/stream.h"
 
-#include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/futex.h"
+#include "base/thread.h"
 #include "runtime/callback.h"
 #include "runtime/device.h"
 #include "runtime/failure.h"
 #include "runtime/fork.h"
 
-enum { RING_TASKS = 1024, RING_MASK = RING_TASKS - 1, SPIN_NS = 50000 };
+enum { RING_TASKS = 1024, RING_MASK = RING_TASKS - 1, RING_RESUME = RING_TASKS * 3 / 4 };
+/* Who sleeps until a position is reached looks again after this long: a lost wake-up would cost this much, never a hang. */
+enum { LONGEST_SLEEP = 2000000 };
+#define NO_POSITION UINT64_MAX
 
 struct stream {
     _Atomic int references; /* the handle's, and one of each thread that synchronises the whole device */
     int device, priority;
-    uint32_t flags;
-    bool run_in_caller; /* TASK_QUEUE_ENABLE=0: everything runs inline when the stream is idle */
+    unsigned number;       /* of all streams of the process, for the thread's name */
+    bool run_in_caller;    /* TASK_QUEUE_ENABLE=0: everything runs inline when the stream is idle */
+    int64_t usual_timeout; /* milliseconds, or -1 */
     pthread_t thread;
     struct stream *next; /* registry; guarded by registry_lock */
     struct failure failure;
@@ -45,9 +48,9 @@ struct stream {
     _Atomic uint64_t tail;
 
     _Alignas(64) _Atomic uint64_t head;
-    _Alignas(64) atomic_int sleeping; /* futex of the device thread */
-    _Alignas(64) atomic_int progress; /* futex of waiting threads: counts wake-ups */
-    atomic_int waiters;
+    _Alignas(64) _Atomic uint32_t sleeping; /* futex of the device thread */
+    _Alignas(64) _Atomic uint32_t progress; /* futex of waiting threads: counts wake-ups */
+    _Atomic uint64_t wanted;                /* the smallest head that somebody sleeps for, or NO_POSITION */
     atomic_bool stopping;
     atomic_bool abandoned; /* what is queued is dropped, not run */
 
@@ -56,6 +59,7 @@ struct stream {
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct stream *registry;
+static atomic_uint streams_made;
 /* Changes whenever a stream dies: the per-thread "this handle is good" memory of stream_resolve then expires. */
 static atomic_uint registry_generation = 1;
 static _Thread_local struct {
@@ -64,47 +68,11 @@ static _Thread_local struct {
 } known;
 static _Thread_local struct stream *executor;
 
-static void futex_wait(atomic_int *word, int expected, const struct timespec *timeout)
-{
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout, NULL, 0);
-}
-
-static void futex_wake(atomic_int *word, int count) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0); }
-
-static inline void pause_briefly(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* With one core in the affinity mask, spinning only keeps the other side from running. */
-static int64_t spin_budget_ns(void)
-{
-    static atomic_llong budget = -1;
-    int64_t ns = atomic_load_explicit(&budget, memory_order_relaxed);
-    if (ns < 0) {
-        cpu_set_t mask;
-        ns = sched_getaffinity(0, sizeof mask, &mask) == 0 && CPU_COUNT(&mask) > 1 ? SPIN_NS : 0;
-        atomic_store_explicit(&budget, ns, memory_order_relaxed);
-    }
-    return ns;
-}
-
 static inline void producer_acquire(struct stream *s)
 {
     for (int tries = 0; atomic_exchange_explicit(&s->producer_lock, 1, memory_order_acquire); ++tries)
         while (atomic_load_explicit(&s->producer_lock, memory_order_relaxed)) {
-            pause_briefly();
+            cpu_relax();
             if (++tries > 1000)
                 sched_yield(); /* the holder may run a task inline, or wait for room */
         }
@@ -134,10 +102,14 @@ static inline void execute(struct stream *s, struct task *task)
         failure_park(&s->failure, task, code);
 }
 
-static void wake_waiters(struct stream *s)
+/* Wakes who waits for `head` or less; those of them that want more say so again. */
+static inline void wake_waiters(struct stream *s, uint64_t head)
 {
+    if (__builtin_expect(head < atomic_load_explicit(&s->wanted, memory_order_relaxed), 1))
+        return;
+    atomic_store(&s->wanted, NO_POSITION);
     atomic_fetch_add(&s->progress, 1);
-    futex_wake(&s->progress, 1 << 30);
+    futex_wake(&s->progress, INT32_MAX);
 }
 
 static void drop(struct task *task)
@@ -166,41 +138,30 @@ static bool drain(struct stream *s)
         atomic_store_explicit(&s->head, ++head, memory_order_release);
         if (__builtin_expect(settled.class != NULL, 0))
             settled.class->settled(&settled);
-        if (__builtin_expect(atomic_load_explicit(&s->waiters, memory_order_relaxed) != 0, 0))
-            wake_waiters(s);
+        wake_waiters(s, head);
         if (head == tail)
             tail = atomic_load_explicit(&s->tail, memory_order_acquire);
     }
     /* A waiter may have registered between the last store of head and our look: this fence pairs with the waiter's. */
     atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&s->waiters, memory_order_relaxed) != 0)
-        wake_waiters(s);
+    wake_waiters(s, head);
     return true;
 }
 
-static bool has_work(struct stream *s)
+static bool has_work(const void *stream)
 {
+    const struct stream *const s = stream;
     return atomic_load_explicit(&s->tail, memory_order_acquire) != atomic_load_explicit(&s->head, memory_order_relaxed);
 }
 
 static void sleep_until_work(struct stream *s)
 {
-    const int64_t budget = spin_budget_ns();
-    if (budget > 0) {
-        const int64_t end = now_ns() + budget;
-        do {
-            for (int i = 0; i < 64; ++i) {
-                if (has_work(s))
-                    return;
-                pause_briefly();
-            }
-            sched_yield(); /* who needs the core more gets it */
-        } while (now_ns() < end);
-    }
+    if (spin_is_useful() && spin_until(has_work, s))
+        return;
     atomic_store(&s->sleeping, 1);
     atomic_thread_fence(memory_order_seq_cst);
     while (!has_work(s) && !atomic_load(&s->stopping) && atomic_load(&s->sleeping))
-        futex_wait(&s->sleeping, 1, NULL);
+        futex_sleep(&s->sleeping, 1, -1);
     atomic_store(&s->sleeping, 0);
 }
 
@@ -222,7 +183,7 @@ static void *device_thread(void *argument)
 
 static void wake_device_thread(struct stream *s)
 {
-    int expected = 1;
+    uint32_t expected = 1;
     if (atomic_compare_exchange_strong(&s->sleeping, &expected, 0))
         futex_wake(&s->sleeping, 1);
 }
@@ -231,37 +192,42 @@ static void wake_device_thread(struct stream *s)
 
 static __attribute__((noinline)) int start_thread(struct stream *s)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits it: signals are the application's */
-    const int failed = pthread_create(&s->thread, NULL, device_thread, s);
-    if (!failed)
-        pthread_setname_np(s->thread, "npu-stream");
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    char name[16];
+    snprintf(name, sizeof name, "npu-stream-%u", s->number % 10000);
+    const int failed = thread_start(device_thread, s, name, &s->thread);
     REQUIRE(!failed, ERROR_BAD_ALLOC, "the stream's thread couldn't be started: %s", strerror(failed));
     s->thread_started = true;
     return 0;
 }
 
-/* Blocks until the ring has room. Under the producer lock. */
+static bool reached(const struct stream *s, uint64_t position)
+{
+    return (int64_t)(atomic_load_explicit(&s->head, memory_order_acquire) - position) >= 0;
+}
+
+/* Sleeps until the position may be reached, at most until the deadline (clock_nanoseconds; negative: none) or LONGEST_SLEEP. */
+static void sleep_for_position(struct stream *s, uint64_t position, int64_t deadline)
+{
+    const int64_t latest = clock_nanoseconds() + LONGEST_SLEEP;
+    const uint32_t seen = atomic_load(&s->progress); /* before `wanted` is published: a wake-up that takes it changes progress */
+    uint64_t wanted = atomic_load(&s->wanted);
+    while (position < wanted && !atomic_compare_exchange_weak(&s->wanted, &wanted, position))
+        ;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!reached(s, position))
+        futex_sleep(&s->progress, seen, deadline >= 0 && deadline < latest ? deadline : latest);
+}
+
+/* Blocks until a quarter of the ring is free. Under the producer lock. */
 static __attribute__((noinline)) void wait_for_room(struct stream *s)
 {
-    const uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
-    for (int tries = 0;; ++tries) {
-        s->head_seen = atomic_load_explicit(&s->head, memory_order_acquire);
-        if (tail - s->head_seen <= RING_TASKS * 3 / 4)
-            return;
-        if (tries < 200) {
-            pause_briefly();
-            continue;
-        }
-        const struct timespec moment = {0, 1000000};
-        atomic_fetch_add(&s->waiters, 1);
-        const int seen = atomic_load(&s->progress);
-        if (tail - atomic_load(&s->head) > RING_TASKS * 3 / 4)
-            futex_wait(&s->progress, seen, &moment);
-        atomic_fetch_sub(&s->waiters, 1);
-    }
+    const uint64_t position = atomic_load_explicit(&s->tail, memory_order_relaxed) - RING_RESUME;
+    for (int tries = 0; !reached(s, position); ++tries)
+        if (tries < 200)
+            cpu_relax();
+        else
+            sleep_for_position(s, position, -1);
+    s->head_seen = atomic_load_explicit(&s->head, memory_order_acquire);
 }
 
 static int enqueue(struct stream *s, const struct task *task)
@@ -304,30 +270,27 @@ int stream_launch(struct stream *s, const struct task *task)
 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
 
-static bool reached(struct stream *s, uint64_t position)
+struct target {
+    struct stream *stream;
+    uint64_t position;
+};
+
+static bool target_reached(const void *argument)
 {
-    return (int64_t)(atomic_load_explicit(&s->head, memory_order_acquire) - position) >= 0;
+    const struct target *const target = argument;
+    return reached(target->stream, target->position);
 }
 
-/* False on time-out. deadline_ns < 0: none. */
-static bool wait_until_reached(struct stream *s, uint64_t position, int64_t deadline_ns)
+/* False when the deadline (clock_nanoseconds; negative: none) passed first. */
+static bool wait_until_reached(struct stream *s, uint64_t position, int64_t deadline)
 {
-    const int64_t spin_end = now_ns() + spin_budget_ns();
-    while (!reached(s, position) && now_ns() < spin_end) {
-        for (int i = 0; i < 64 && !reached(s, position); ++i)
-            pause_briefly();
-        sched_yield(); /* the stream's thread may be waiting for this core */
-    }
+    const struct target target = {s, position};
+    if (spin_is_useful())
+        spin_until(target_reached, &target);
     while (!reached(s, position)) {
-        const struct timespec moment = {0, 2000000}; /* a lost wake-up would cost this much, never a hang */
-        if (deadline_ns >= 0 && now_ns() > deadline_ns)
+        if (deadline >= 0 && clock_nanoseconds() > deadline)
             return false;
-        atomic_fetch_add(&s->waiters, 1);
-        const int seen = atomic_load(&s->progress);
-        atomic_thread_fence(memory_order_seq_cst);
-        if (!reached(s, position))
-            futex_wait(&s->progress, seen, &moment);
-        atomic_fetch_sub(&s->waiters, 1);
+        sleep_for_position(s, position, deadline);
     }
     return true;
 }
@@ -348,7 +311,9 @@ int stream_synchronize(struct stream *s, int64_t timeout_ms)
     const uint64_t position = atomic_load_explicit(&s->tail, memory_order_relaxed);
     producer_release(s);
     if (!reached(s, position)) {
-        const int64_t deadline = timeout_ms < 0 ? -1 : now_ns() + timeout_ms * 1000000;
+        if (timeout_ms == STREAM_TIMEOUT_USUAL)
+            timeout_ms = s->usual_timeout;
+        const int64_t deadline = timeout_ms < 0 ? -1 : clock_nanoseconds() + timeout_ms * 1000000;
         REQUIRE(wait_until_reached(s, position, deadline), ERROR_RT_STREAM_SYNC_TIMEOUT, "the stream had work left after %lld ms",
                 (long long)timeout_ms);
     }
@@ -357,7 +322,7 @@ int stream_synchronize(struct stream *s, int64_t timeout_ms)
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
-int stream_create(int device, int priority, uint32_t flags, struct stream **stream)
+int stream_create(int device, int priority, struct stream **stream)
 {
     if (fork_happened())
         return fork_refuse("stream creation");
@@ -369,9 +334,11 @@ int stream_create(int device, int priority, uint32_t flags, struct stream **stre
         return ERROR_BAD_ALLOC;
     }
     s->references = 1;
+    s->wanted = NO_POSITION;
+    s->number = atomic_fetch_add(&streams_made, 1);
     s->device = device;
     s->priority = priority;
-    s->flags = flags;
+    s->usual_timeout = env_int(ENV_ACL_STREAM_TIMEOUT);
     s->run_in_caller = env_int(ENV_TASK_QUEUE_ENABLE) == 0;
     pthread_mutex_lock(&registry_lock);
     s->next = registry;

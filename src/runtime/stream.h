@@ -13,7 +13,7 @@
 
 struct stream; /* aclrtStream points at one */
 
-int stream_create(int device, int priority, uint32_t flags, struct stream **stream);
+int stream_create(int device, int priority, struct stream **stream);
 /* Waits for queued work, then ends the thread; `force` waits for the current task only and drops what is queued behind it. The
  * handle is dead afterwards. Returns a failure that nobody synchronised for (0 when forced). */
 int stream_destroy(struct stream *stream, bool force);
@@ -26,7 +26,8 @@ int stream_resolve(void *handle, struct stream **stream);
 int stream_launch(struct stream *stream, const struct task *task);
 
 /* Waits until everything launched so far has run; reports and clears the first failure of the stream.
- * timeout_ms < 0: for ever. */
+ * timeout_ms: -1 for ever, or STREAM_TIMEOUT_USUAL for what ACL_STREAM_TIMEOUT said when the stream was made. */
+enum { STREAM_TIMEOUT_USUAL = -2 };
 int stream_synchronize(struct stream *stream, int64_t timeout_ms);
 /* Has everything launched so far run? Doesn't report failures. */
 bool stream_is_idle(struct stream *stream);

@@ -21,7 +21,7 @@ static int create(const char *function, aclrtStream *stream, uint32_t priority, 
                          "flag is 0x%x; ACL_STREAM_FAST_LAUNCH (1) and ACL_STREAM_FAST_SYNC (2) "
                          "are available",
                          flags);
-    TRY(stream_create(device, (int)priority, flags, &made));
+    TRY(stream_create(device, (int)priority, &made));
     *stream = made;
     return 0;
 }
@@ -52,7 +52,7 @@ aclError aclrtSynchronizeStream(aclrtStream stream)
 {
     struct stream *target;
     TRY(stream_resolve(stream, &target));
-    return stream_synchronize(target, -1);
+    return stream_synchronize(target, STREAM_TIMEOUT_USUAL);
 }
 
 static int require_timeout(const char *function, int32_t timeout)
@@ -89,7 +89,12 @@ aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority)
     return 0;
 }
 
-aclError aclrtSynchronizeDevice(void) { return aclrtSynchronizeDeviceWithTimeout(-1); }
+aclError aclrtSynchronizeDevice(void)
+{
+    int device;
+    TRY(device_current(&device));
+    return stream_synchronize_device(device, STREAM_TIMEOUT_USUAL);
+}
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout)
 {

@@ -42,7 +42,7 @@ static void failure_is_reported_once_and_readers_are_skipped(uint8_t flags)
     struct stream *s;
     struct memory m;
     memset(&m, 0, sizeof m);
-    CHECK(stream_create(0, 1, 0, &s) == 0, "create");
+    CHECK(stream_create(0, 1, &s) == 0, "create");
     const struct task tasks[] = {make(run_fail, m.bad, NULL, 0, flags), make(run_fill, m.from_bad, m.bad, 1, flags),
                                  make(run_fill, m.good, NULL, 2, flags)};
     for (int i = 0; i < 3; ++i)
@@ -88,7 +88,7 @@ static void several_producers_share_one_stream(void)
     struct stream *s;
     int64_t counter = 0;
     pthread_t threads[3];
-    CHECK(stream_create(0, 1, 0, &s) == 0, "create");
+    CHECK(stream_create(0, 1, &s) == 0, "create");
     struct producer p[3] = {{s, &counter, TASK_SMALL}, {s, &counter, 0}, {s, &counter, TASK_SMALL}};
     for (int i = 0; i < 3; ++i)
         CHECK(pthread_create(&threads[i], NULL, produce, &p[i]) == 0, "thread");
@@ -102,7 +102,7 @@ static void several_producers_share_one_stream(void)
 static void a_destroyed_handle_is_refused(void)
 {
     struct stream *s, *resolved;
-    CHECK(stream_create(0, 1, 0, &s) == 0, "create");
+    CHECK(stream_create(0, 1, &s) == 0, "create");
     CHECK(stream_resolve(s, &resolved) == 0 && resolved == s, "resolve");
     CHECK(stream_destroy(s, false) == 0, "destroy");
     CHECK(stream_resolve(s, &resolved) == ERROR_RT_INVALID_HANDLE, "a dead handle was accepted");
