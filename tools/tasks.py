@@ -88,6 +88,12 @@ def test_c(everything: bool) -> None:
     test_arm()
 
 
+def test_capi(version: str) -> None:
+    """Every operator through the C API; torch's CPU is only the reference, so one version is enough."""
+    build_c(BUILD / "c")
+    run(environment.ensure(version), "-m", "pytest", "tests/capi")
+
+
 def build_bridge(version: str) -> Path:
     """Builds C libraries, bridge and package folder for one torch version; returns the launcher that runs Python with it."""
     python = environment.ensure(version)
@@ -113,9 +119,10 @@ def command_train(arguments: argparse.Namespace) -> None:
 
 
 def test(arguments: argparse.Namespace, everything: bool) -> None:
-    """C tests, then for each torch version the Python tests, then the wall tests."""
+    """C tests, operators through the C API, then for each torch version the Python tests, then the wall tests."""
     test_c(everything)
     versions = environment.torch_versions(arguments.torch)
+    test_capi(versions[0])
     for version in versions:
         run(build_bridge(version), "-m", "pytest", "tests/torch", *python_folders(everything), *arguments.rest)
     run(public_version(versions[0]) / "run", "-m", "pytest", "tests/walls", *python_folders(everything))

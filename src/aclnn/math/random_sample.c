@@ -69,6 +69,7 @@ aclnnStatus aclnnRandpermGetWorkspaceSize(int64_t n, int64_t seed, int64_t offse
     TRY(plan_begin(OPERATOR_Randperm, randperm_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, plan_output(plan, out, "out", &to));
     PLAN_TRY(plan, check_not_complex(plan, to, "out"));
+    PLAN_REQUIRE(plan, to->dtype != DTYPE_B8, ACLNN_ERROR_PARAM, "aclnnRandperm: out is %s; numbers are allowed", view_text(to));
     PLAN_TRY(plan, check_sizes(plan, to, "out", &n, 1));
     PLAN_TRY(plan, check_output_not_expanded(plan, to, "out"));
     *PLAN_IMMEDIATE(plan, struct sample_job) = (struct sample_job){.seed = (uint64_t)seed, .offset = (uint64_t)offset};

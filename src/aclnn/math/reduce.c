@@ -255,6 +255,8 @@ aclnnStatus aclnnReduceNansumGetWorkspaceSize(const aclTensor *self, const aclIn
                                               aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     const bool floating = self && dtype_is_floating((enum dtype)self->view.dtype);
+    REQUIRE(!self || dtype_kind((enum dtype)self->view.dtype) != KIND_COMPLEX, ACLNN_ERROR_PARAM,
+            "aclnnReduceNansum: self is %s; real types are allowed", view_text(&self->view));
     return reduce_plan(OPERATOR_ReduceNansum, (struct reduce_arguments){.self = self, .dims = dim, .keepdim = keepDim, .out = out},
                        (struct reduce_job){.fold = FOLD_sum, .map = floating ? MAP_nan_to_zero : MAP_none}, TYPE_FROM_OUT,
                        workspaceSize, executor);

@@ -237,7 +237,8 @@ static int one_hot_checked(struct plan *plan, const aclTensor *self, int64_t cla
     TRY(plan_output(plan, out, "out", &to));
     TRY(check_same_dtype(plan, set, "onValue", to, "out"));
     TRY(check_same_dtype(plan, unset, "offValue", to, "out"));
-    TRY(check_not_complex(plan, from, "self"));
+    if (dtype_kind((enum dtype)from->dtype) != KIND_INTEGER)
+        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "self is %s; it has integers, the classes", view_text(from));
     TRY(check_output_not_expanded(plan, to, "out"));
     if (set->count != 1 || unset->count != 1)
         return error_set(ACLNN_ERROR_PARAM, name_of(plan), "onValue is %s and offValue is %s; they hold one value each",

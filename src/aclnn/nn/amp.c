@@ -107,8 +107,11 @@ aclnnStatus aclnnAmpUpdateScaleGetWorkspaceSize(const aclTensor *currentScale, c
     struct plan *plan;
     TRY(plan_begin(id, run_update, workspaceSize, executor, &plan));
     for (int i = 0; i < 5; ++i) {
+        const enum dtype allowed = tensors[i] == growthTracker || tensors[i] == updatedGrowthTracker ? DTYPE_I32 : DTYPE_F32;
         PLAN_TRY(plan, i < 3 ? plan_input(plan, tensors[i], names[i], NULL) : plan_output(plan, tensors[i], names[i], NULL));
         PLAN_TRY(plan, check_single(id, tensors[i], names[i]));
+        PLAN_REQUIRE(plan, tensors[i]->view.dtype == allowed, ACLNN_ERROR_PARAM, "aclnnAmpUpdateScale: %s is %s; it must be %s",
+                     names[i], dtype_name((enum dtype)tensors[i]->view.dtype), dtype_name(allowed));
     }
     *PLAN_IMMEDIATE(plan, struct scale_rule) = (struct scale_rule){growthFactor, backoffFactor, growthInterval};
     plan->task.flags = 0;

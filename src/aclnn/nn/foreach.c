@@ -87,10 +87,9 @@ static int check_scalars(const struct foreach_call *call)
         REQUIRE(call->device_constant->view.count == 1 && call->device_constant->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM,
                 "%s: the scalar is %s; it must have one element", name, view_text(&call->device_constant->view));
     if (call->device_parameter)
-        REQUIRE((call->device_parameter->view.count == 1 ||
-                 (call->tensors[0] && call->device_parameter->view.count == (int64_t)call->tensors[0]->count)) &&
-                    call->device_parameter->view.contiguous && call->device_parameter->view.dtype != DTYPE_NONE,
-                ACLNN_ERROR_PARAM, "%s: the scalars are %s; one element, or one for each tensor, is needed", name,
+        REQUIRE(call->device_parameter->view.count == 1 || (call->tensors[0] && call->device_parameter->view.ndim == 1 &&
+                                                            call->device_parameter->view.count == (int64_t)call->tensors[0]->count),
+                ACLNN_ERROR_PARAM, "%s: the scalars are %s; one element, or a vector of one for each tensor, is needed", name,
                 view_text(&call->device_parameter->view));
     return 0;
 }

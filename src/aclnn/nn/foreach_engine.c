@@ -90,18 +90,25 @@ static void add_constant(struct strided_loop *loop, const struct foreach_job *jo
     loop_add(loop, &single, (enum dtype)item->compute);
 }
 
+/* A scalar in device memory, one for all items or one for each, in the form that kernels of the type `compute` take. */
+static void read_parameter(const struct view *v, int64_t item, enum dtype compute, union elementwise_scalar *scalar)
+{
+    const enum dtype_kind kind = dtype_kind(compute);
+    const int64_t at = v->count > 1 ? item * v->strides[0] : 0;
+    convert_elements(scalar,
+                     kind == KIND_COMPLEX ? DTYPE_C128
+                     : kind == KIND_FLOAT ? DTYPE_F64
+                                          : DTYPE_I64,
+                     v->data + at * (int64_t)dtype_bytes((enum dtype)v->dtype), (enum dtype)v->dtype, 1);
+}
+
 static void item_scalars(const struct foreach_work *work, int64_t i, union elementwise_scalar *scalars)
 {
     const struct foreach_job *const job = work->job;
     if (job->scalars) {
         job->scalars(work->plan, job, i, scalars);
     } else if (job->device_parameter) {
-        const double value = foreach_read(job->device_parameter, job->device_parameter->count > 1 ? i : 0);
-        const enum dtype compute = (enum dtype)job->items[i].compute;
-        if (dtype_is_floating(compute))
-            scalars[0].f64 = value;
-        else
-            scalars[0].i64 = (int64_t)value;
+        read_parameter(job->device_parameter, i, (enum dtype)job->items[i].compute, scalars);
     } else {
         scalars[0] = job->items[i].parameter;
     }

@@ -173,17 +173,3 @@ aclnnStatus aclnnPreluGetWorkspaceSize(const aclTensor *self, const aclTensor *w
     return elementwise_plan(&call, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Prelu)
-
-/* gradWeight has the shape of self, as in torch's kernel; the caller sums it to the weight's shape. */
-aclnnStatus aclnnPreluBackwardGetWorkspaceSize(const aclTensor *gradOutput, const aclTensor *self, const aclTensor *weight,
-                                               aclTensor *gradInput, aclTensor *gradWeight, uint64_t *workspaceSize,
-                                               aclOpExecutor **executor)
-{
-    REQUIRE(self && weight, ACLNN_ERROR_NULLPTR, "aclnnPreluBackward: self or weight is null");
-    const aclTensor along = along_channels(weight, self);
-    const struct elementwise_call calls[] = {
-        pass_of_3(OPERATOR_PreluBackward, ELEMENTWISE_prelu_backward, gradOutput, self, &along, gradInput),
-        pass_of_2(OPERATOR_PreluBackward, ELEMENTWISE_prelu_weight_backward, gradOutput, self, gradWeight)};
-    return elementwise_plan_passes(calls, 2, workspaceSize, executor);
-}
-ACLNN_PHASE_2(PreluBackward)

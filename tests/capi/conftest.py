@@ -1,0 +1,14 @@
+"""Operators through the C API alone: torch's CPU is only the reference, the npu device is not loaded."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import torch  # noqa: E402
+
+torch.set_num_threads(1)  # small references, on a machine whose cores the device uses

@@ -1,0 +1,13 @@
+"""The tables of rows, by family."""
+
+from __future__ import annotations
+
+import importlib
+
+MODULES = ("rows_elementwise", "rows_activation", "rows_foreach", "rows_reduce", "rows_index", "rows_network", "rows_random")
+
+
+def load() -> None:
+    """Imports every table, which enters its rows."""
+    for module in MODULES:
+        importlib.import_module(module)
