@@ -9,6 +9,6 @@ from pathlib import Path
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import torch  # noqa: E402
+import torch
 
 torch.set_num_threads(1)  # small references, on a machine whose cores the device uses

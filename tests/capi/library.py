@@ -6,8 +6,8 @@ to the launch, as the interface allows, so an operator that keeps a handle is fo
 
 from __future__ import annotations
 
-import ctypes
 import csv
+import ctypes
 import os
 import re
 import subprocess

@@ -205,6 +205,9 @@ def draw(low: float, high: float, apart: bool = False) -> Draw:
     return values
 
 
+USUAL = draw(-5, 5)
+
+
 def pairs(case: Case, first: Draw, second: Draw) -> Iterator[tuple[Tensor, Tensor, bool]]:
     """Operands: the same shape, a broadcast on either side, a 0-dimensional one, other types (these may be refused)."""
     shape = case.shape
@@ -221,8 +224,8 @@ def pairs(case: Case, first: Draw, second: Draw) -> Iterator[tuple[Tensor, Tenso
 def binary(
     name: str,
     function: Two,
-    first: Draw = draw(-5, 5),
-    second: Draw = draw(-5, 5),
+    first: Draw = USUAL,
+    second: Draw = USUAL,
     result: str = "same",
     own: bool = False,
     needs: torch.dtype = torch.float32,
@@ -312,7 +315,7 @@ def scalar_operator(
     name: str,
     function: Callable[[Tensor, Tensor], Tensor],
     values: tuple[Any, ...] = (2, 1.5, -3),
-    operand: Draw = draw(-5, 5),
+    operand: Draw = USUAL,
     result: str = "same",
     own: bool = False,
     first: bool = False,

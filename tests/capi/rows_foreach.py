@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from cases import ALL, COMPLEX, FLOATS, INTEGERS, Case, add, float_of, real, row, wide
-from library import Scalar
+from cases import COMPLEX, FLOATS, INTEGERS, Case, add, float_of, real, row, wide
 
 Tensor = torch.Tensor
 INTEGRAL = (*INTEGERS, torch.bool)

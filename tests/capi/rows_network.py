@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from cases import FLOATS, INTEGERS, Case, Out, add, place, row, wide
 
 Tensor = torch.Tensor

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-
 from cases import ALL, Case, Optional, Out, Row, memory_of
 from library import REFUSED, Call, Failure
 
