@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import importlib
 
-MODULES = ("rows_elementwise", "rows_activation", "rows_foreach", "rows_reduce", "rows_index", "rows_network", "rows_random", "rows_attention")
+MODULES = (
+    "rows_elementwise",
+    "rows_activation",
+    "rows_foreach",
+    "rows_reduce",
+    "rows_index",
+    "rows_network",
+    "rows_random",
+    "rows_attention",
+    "rows_vision",
+)
 
 
 def load() -> None:

@@ -229,6 +229,7 @@ aclnnStatus aclnnHistcGetWorkspaceSize(const aclTensor *self, int64_t bins, cons
     PLAN_TRY(plan, check_not_complex(plan, to, "out"));
     PLAN_TRY(plan, check_not_null(plan, min, "min"));
     PLAN_TRY(plan, check_not_null(plan, max, "max"));
+    PLAN_REQUIRE(plan, from->dtype != DTYPE_B8, ACLNN_ERROR_PARAM, "self is %s; numbers are allowed", view_text(from));
     PLAN_REQUIRE(plan, bins > 0, ACLNN_ERROR_PARAM, "bins is %lld; at least one is needed", (long long)bins);
     PLAN_TRY(plan, check_sizes(plan, to, "out", &bins, 1));
     PLAN_REQUIRE(plan, isfinite(scalar_to_double(min)) && isfinite(scalar_to_double(max)), ACLNN_ERROR_PARAM,
