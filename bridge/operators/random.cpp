@@ -15,9 +15,17 @@ namespace {
 
 using Gen = std::optional<at::Generator>;
 
+/* CANN takes mean and deviation as float. Where that would change a double tensor's numbers, they are drawn with 0 and 1, which
+ * are exact, then scaled and moved in double. */
+bool float_spoils(const at::Tensor &out, double number) {
+  return out.scalar_type() == at::kDouble && double(float(number)) != number;
+}
+
 at::Tensor &normal_(at::Tensor &self, double mean, double std, Gen generator) {
   TORCH_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
   const OnDevice guard(device_index_of(self));
+  if (float_spoils(self, mean) || float_spoils(self, std))
+    return normal_(self, 0, 1, generator).mul_(std).add_(mean);
   const auto [seed, offset] = random_state(generator, self.numel());
   check(npu_normal(argument(self), mean, std, seed, offset, stream()));
   return self;
@@ -154,7 +162,9 @@ at::Tensor &multinomial_out(const at::Tensor &self, int64_t samples, bool replac
 at::Tensor normal_tensor_float(const at::Tensor &mean, double std, Gen generator) {
   TORCH_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
   const OnDevice guard(device_index_of(mean));
-  const at::Tensor out = like(mean);
+  at::Tensor out = like(mean);
+  if (float_spoils(out, std))
+    return normal_(out, 0, 1, generator).mul_(std).add_(mean);
   const auto [seed, offset] = random_state(generator, out.numel());
   check(npu_normal_tensor_float(argument(mean), std, seed, offset, argument(out), stream()));
   return out;
@@ -162,7 +172,9 @@ at::Tensor normal_tensor_float(const at::Tensor &mean, double std, Gen generator
 
 at::Tensor normal_float_tensor(double mean, const at::Tensor &std, Gen generator) {
   const OnDevice guard(device_index_of(std));
-  const at::Tensor out = like(std);
+  at::Tensor out = like(std);
+  if (float_spoils(out, mean))
+    return normal_(out, 0, 1, generator).mul_(std).add_(mean);
   const auto [seed, offset] = random_state(generator, out.numel());
   check(npu_normal_float_tensor(mean, argument(std), seed, offset, argument(out), stream()));
   return out;

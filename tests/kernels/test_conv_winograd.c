@@ -33,7 +33,8 @@ static void check_all(const float *values, const double *expected, int64_t n, co
 {
     double worst = 0, size = 1;
     for (int64_t i = 0; i < n; ++i) {
-        worst = fmax(worst, fabs((double)values[i] - expected[i]));
+        const double off = fabs((double)values[i] - expected[i]);
+        worst = off > worst || isnan(off) ? off : worst; /* fmax would drop NaN */
         size = fmax(size, fabs(expected[i]));
     }
     CHECK(worst <= 4e-6 * size, "%s of %lld -> %lld channels, %lld x %lld: off by %g of %g", what, (long long)s->channels,

@@ -124,6 +124,14 @@ static inline struct operand operand_make(enum dtype dtype, int ndim, const int6
     return o;
 }
 
+/* Another handle of the same tensor, for a list, which destroys what is in it. */
+static inline aclTensor *operand_again(const struct operand *o)
+{
+    struct operand again = *o;
+    operand_handle(&again);
+    return again.tensor;
+}
+
 /* Another view of the same memory; freed with operand_drop. */
 static inline struct operand operand_alias(const struct operand *of, int ndim, const int64_t *sizes, const int64_t *strides,
                                            int64_t offset)

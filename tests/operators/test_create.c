@@ -87,7 +87,7 @@ static void joining(enum dtype dtype, enum layout layout)
     struct operand wide = operand_make(dtype, 4, stacked, layout);
     fill(&a);
     fill(&b);
-    aclTensor *entries[3] = {a.tensor, empty.tensor, b.tensor};
+    aclTensor *entries[3] = {operand_again(&a), operand_again(&empty), operand_again(&b)};
     aclTensorList *list = aclCreateTensorList(entries, 3);
     CHECK_OK(RUN(aclnnCat, list, -2, out.tensor));
     for (int64_t e = 0; e < out.count; ++e) {
@@ -96,13 +96,14 @@ static void joining(enum dtype dtype, enum layout layout)
               "cat %s", dtype_name(dtype));
     }
     CHECK_FAILS(RUN(aclnnCat, list, 0, out.tensor), ACLNN_ERROR_PARAM, "an entry of tensors is");
-    free(list);
-    entries[1] = a.tensor;
+    aclDestroyTensorList(list);
+    entries[0] = operand_again(&a);
+    entries[1] = operand_again(&a);
     list = aclCreateTensorList(entries, 2);
     CHECK_OK(RUN(aclnnStack, list, 2, wide.tensor));
     for (int64_t e = 0; e < wide.count; ++e)
         CHECK(operand_get(&wide, e) == operand_get(&a, e / 8 * 4 + e % 4), "stack %s", dtype_name(dtype));
-    free(list);
+    aclDestroyTensorList(list);
     operand_free(&a);
     operand_free(&b);
     operand_free(&empty);

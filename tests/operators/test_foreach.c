@@ -262,7 +262,7 @@ static void test_unscale(enum dtype dtype)
     CHECK_NEAR(operand_get(&found, 0), 0, 0);
     const char *const name = "unscale";
     EACH(a, 0.5 * operand_get(&kept[i], k))
-    operand_set(&a[7], 33000, (double)INFINITY);
+    operand_set(&a[7], a[7].count - 1, (double)INFINITY);
     CHECK_OK(RUN(aclnnForeachNonFiniteCheckAndUnscale, x, found.tensor, scale.tensor));
     CHECK_NEAR(operand_get(&found, 0), 1, 0);
     operand_free(&found);

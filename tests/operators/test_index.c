@@ -89,7 +89,7 @@ static void list_of_indices(enum dtype dtype, enum layout layout)
     fill_index(&i, 4, 1);
     fill_index(&k, 5, 1);
     for (int with_null = 0; with_null < 2; ++with_null) {
-        aclTensor *const entries[3] = {i.tensor, with_null ? NULL : empty.tensor, k.tensor};
+        aclTensor *const entries[3] = {operand_again(&i), with_null ? NULL : operand_again(&empty), operand_again(&k)};
         aclTensorList *const list = aclCreateTensorList(entries, 3);
         CHECK_OK(RUN(aclnnIndex, in.tensor, list, out.tensor));
         for (int64_t e = 0; e < out.count; ++e) {
@@ -97,7 +97,7 @@ static void list_of_indices(enum dtype dtype, enum layout layout)
             CHECK(operand_get(&out, e) == operand_get(&in, at(&in, x < 0 ? x + 4 : x, e % 6, y < 0 ? y + 5 : y)), "index %s",
                   dtype_name(dtype));
         }
-        free(list); /* the tensors stay with the operands */
+        aclDestroyTensorList(list);
     }
     operand_free(&in);
     operand_free(&i);
@@ -152,7 +152,7 @@ static void duplicates_have_an_order(void)
         for (int64_t c = 0; c < WIDTH; ++c)
             sums[row * WIDTH + c] += (float)operand_get(&from, w * WIDTH + c);
     }
-    aclTensor *const entries[1] = {index.tensor};
+    aclTensor *const entries[1] = {operand_again(&index)};
     aclTensorList *const list = aclCreateTensorList(entries, 1);
     CHECK_OK(RUN(aclnnIndexPutImpl, to.tensor, list, from.tensor, true, false));
     CHECK(memcmp(to.memory, sums, ROWS * WIDTH * sizeof *sums) == 0, "sums don't grow in the order of positions");
@@ -160,7 +160,7 @@ static void duplicates_have_an_order(void)
     for (int64_t r = 0; r < ROWS; ++r)
         CHECK(operand_get(&to, r * WIDTH + 699) == operand_get(&from, last[r] * WIDTH + 699), "row %lld: not the last write",
               (long long)r);
-    free(list);
+    aclDestroyTensorList(list);
     free(sums);
     operand_free(&to);
     operand_free(&from);

@@ -45,6 +45,20 @@ def test_distributions(name, mean, deviation, low, high, device):
     assert low <= sample.min().item() and sample.max().item() <= high
 
 
+def test_normal_of_doubles_is_exact(device):
+    """CANN's mean and deviation are floats, which hold neither 0.1 nor 1e-9 + 1."""
+    zeros = torch.zeros(5, dtype=torch.float64, device=device)
+    for number in (0.1, 1 + 1e-9):
+        assert (torch.empty_like(zeros).normal_(number, 0).cpu() == number).all()
+        assert (torch.normal(number, zeros).cpu() == number).all()
+    torch.manual_seed(3)
+    plain = torch.empty_like(zeros).normal_(0, 1)
+    torch.manual_seed(3)
+    assert torch.equal(torch.empty_like(zeros).normal_(0, 0.1), plain * 0.1)
+    torch.manual_seed(3)
+    assert torch.equal(torch.normal(zeros, 0.1), plain * 0.1)
+
+
 def test_randperm_is_a_permutation(device):
     for size in (0, 1, 2, 1000, 70_000):
         assert torch.equal(torch.randperm(size, device=device).sort().values.cpu(), torch.arange(size))
