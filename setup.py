@@ -30,6 +30,7 @@ TORCH_MINOR = tuple(int(part) for part in PUBLIC_TORCH.split(".")[:2])
 C_BUILD = ROOT / "build/c"
 TORCH_BUILD = ROOT / f"build/torch-{PUBLIC_TORCH}"
 GENERATED = TORCH_BUILD / "generated"
+CANN_PARTS = ("runtime", "compiler", "opp")  # torch-npu looks for these folders of CANN's before it looks for libraries
 
 
 def check_surroundings() -> None:
@@ -101,6 +102,20 @@ def link(target: Path, name: Path) -> None:
     name.symlink_to(target)
 
 
+def write_if_changed(name: Path, text: str) -> None:
+    """Keeps the date of a file whose text stays the same."""
+    if not name.exists() or name.read_text() != text:
+        name.parent.mkdir(parents=True, exist_ok=True)
+        name.write_text(text)
+
+
+def cann_version() -> str:
+    """The version that the C libraries answer."""
+    numbers = re.search(r"CANN_MAJOR = (\d+), CANN_MINOR = (\d+), CANN_RELEASE = (\d+)", (ROOT / "src/runtime/inquiry.c").read_text())
+    assert numbers, "src/runtime/inquiry.c names no version"
+    return ".".join(numbers.groups())
+
+
 def wall() -> Path:
     """The folder through which the bridge sees itself and src/op_plugin, and nothing else of src/."""
     folder = TORCH_BUILD / "walls"
@@ -160,11 +175,10 @@ class BridgeBuild(BuildExtension):
         super().run()
         for name, path in c_headers().items():
             self.place(path, package / name, strip=False)
+        for name in CANN_PARTS:
+            write_if_changed(package / f"cann/{name}/version.info", f"Version={cann_version()}\n")
         text = f'"""Facts of this build, written by setup.py."""\n\nTORCH_VERSION = "{torch.__version__}"\n'
-        facts = package / "_build.py"
-        if not facts.exists() or facts.read_text() != text:
-            facts.parent.mkdir(parents=True, exist_ok=True)
-            facts.write_text(text)
+        write_if_changed(package / "_build.py", text)
 
     def place(self, path: Path, name: Path, strip: bool) -> None:
         """Puts one file into the package: a link in the tree, a copy (without debug sections, where it has some) for a wheel."""
@@ -208,12 +222,15 @@ class InTree(Command):
         information = self.distribution.get_command_obj("dist_info")
         information.output_dir = str(destination)
         self.run_command("dist_info")
-        launcher = TORCH_BUILD / "run"
-        launcher.write_text(
-            "#!/bin/sh\n# Python with the package of this tree: run script.py ...\n"
-            f'export PYTHONPATH="{destination}${{PYTHONPATH:+:$PYTHONPATH}}"\nexec "{sys.executable}" "$@"\n'
-        )
-        launcher.chmod(0o755)
+        for name, words, what in (
+            ("run", "", "Python with the package of this tree: run script.py ..."),
+            ("softnpu", "-m softnpu_command ", "The command"),
+        ):
+            launcher = TORCH_BUILD / name
+            launcher.write_text(
+                f'#!/bin/sh\n# {what}\nexport PYTHONPATH="{destination}${{PYTHONPATH:+:$PYTHONPATH}}"\nexec "{sys.executable}" {words}"$@"\n'
+            )
+            launcher.chmod(0o755)
 
 
 def extension() -> CppExtension:
@@ -231,7 +248,7 @@ Distribution.in_tree = False
 setup(
     package_dir={"": "python"},
     packages=[PACKAGE, f"{PACKAGE}.npu"],
-    py_modules=["softnpu_autoload"],
+    py_modules=["softnpu_autoload", "softnpu_command"],
     package_data={PACKAGE: ["py.typed", "*.pyi"]},
     ext_modules=[extension()],
     install_requires=[f"torch=={TORCH_MINOR[0]}.{TORCH_MINOR[1]}.*"],

@@ -20,6 +20,12 @@ function(add_soname name)
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN"
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib64)
 endfunction()
-add_soname(ascendcl)
-add_soname(nnopbase)
-add_soname(opapi)
+foreach(name ${SONAMES})
+  add_soname(${name})
+endforeach()
+# Programs that link to libascendcl alone find the names of these in its dependencies.
+target_link_options(ascendcl PRIVATE -Wl,--no-as-needed)
+target_link_libraries(ascendcl PRIVATE profapi runtime c_sec)
+# Handles are looked up through the operators' library.
+target_link_options(opapi PRIVATE -Wl,--no-as-needed)
+target_link_libraries(opapi PRIVATE nnopbase)

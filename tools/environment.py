@@ -1,9 +1,10 @@
 """Makes the virtual environments that the project is built and tested in, once per user, shared by all clones.
 
 `environment.py 2.14.1` prints the path of that environment's Python, after making the environment if need be. Kinds: a torch version
-(tools/pins/torch-<version>.txt) or `build` (tools/pins/build.txt: CMake, Ninja, formatters; no torch). An environment lies under
-<user cache>/softnpu/<kind>-<key of its pins and Python>. Invariants: the project itself is never installed into one; a folder without the
-file `complete` is unfinished and gets made again; only the holder of `<folder>.lock` writes to it. Needs the standard library only.
+(tools/pins/torch-<version>.txt), `build` (CMake, Ninja, formatters; no torch) or `wheel` (the published torch-npu wheel with its torch).
+An environment lies under <user cache>/softnpu/<kind>-<key of its pins and Python>. Invariants: the project itself is never installed into
+one; a folder without the file `complete` is unfinished and gets made again; only the holder of `<folder>.lock` writes to it. Needs the
+standard library only.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 PINS = Path(__file__).resolve().parent / "pins"
 DEFAULT_TORCH = "2.14.1"
 ALL_TORCH = ("2.14.1", "2.13.0")
+OTHERS = ("build", "wheel")
 
 
 def cache_folder() -> Path:
@@ -39,9 +41,14 @@ def torch_versions(choice: str) -> list[str]:
     return [choice]
 
 
+def name_of(kind: str) -> str:
+    """What an environment's requirements file and folder are called."""
+    return kind if kind in OTHERS else f"torch-{kind}"
+
+
 def pin_file(kind: str) -> Path:
     """The requirements file of an environment."""
-    return PINS / ("build.txt" if kind == "build" else f"torch-{kind}.txt")
+    return PINS / f"{name_of(kind)}.txt"
 
 
 def pins_of(path: Path) -> list[str]:
@@ -60,8 +67,7 @@ def folder_of(kind: str) -> Path:
     """The folder of an environment; its name changes with the pins and with the Python that makes it."""
     facts = [*pins_of(pin_file(kind)), platform.python_version(), platform.machine(), sys.base_prefix]
     key = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:10]
-    name = kind if kind == "build" else f"torch-{kind}"
-    return cache_folder() / f"{name}-{key}"
+    return cache_folder() / f"{name_of(kind)}-{key}"
 
 
 def fill(folder: Path, kind: str) -> None:
@@ -82,7 +88,7 @@ def fill(folder: Path, kind: str) -> None:
 def ensure(kind: str) -> Path:
     """Path of the environment's Python; makes the environment when it is missing or unfinished."""
     if not pin_file(kind).is_file():
-        raise SystemExit(f"no environment {kind!r}: there are build, {', '.join(ALL_TORCH)}")
+        raise SystemExit(f"no environment {kind!r}: there are {', '.join(OTHERS + ALL_TORCH)}")
     folder = folder_of(kind)
     if not (folder / "complete").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -96,10 +102,10 @@ def ensure(kind: str) -> Path:
 def main() -> None:
     """Command line: prints one path of a Python for each environment asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("kind", nargs="?", default=DEFAULT_TORCH, help="a pinned torch version, `all`, or `build`")
+    parser.add_argument("kind", nargs="?", default=DEFAULT_TORCH, help="a pinned torch version, `all`, `build` or `wheel`")
     parser.add_argument("--where", action="store_true", help="print the path only, make nothing")
     arguments = parser.parse_args()
-    kinds = ["build"] if arguments.kind == "build" else torch_versions(arguments.kind)
+    kinds = [arguments.kind] if arguments.kind in OTHERS else torch_versions(arguments.kind)
     for kind in kinds:
         print(folder_of(kind) / "bin/python" if arguments.where else ensure(kind))
 

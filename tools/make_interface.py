@@ -1,7 +1,7 @@
 """Writes what the build derives from the operator tables: aclnnop headers, the core's name prefixes, the soname jumps.
 
 Inputs: src/aclnn/operators.def (implemented operators), src/aclnn/prototypes.tsv (C arguments of each, from CANN's public
-operator documents), src/sonames/<library>.txt (one exported symbol a line; '@operators' stands for all operator pairs).
+operator documents), src/sonames/<library>.txt (one exported symbol a line; '@operators' stands for all operator pairs), src/runtime/unsupported.txt.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import re
 import subprocess
 from pathlib import Path
 
-LIBRARIES = ("ascendcl", "nnopbase", "opapi")
+import make_unsupported
+
 HEADER = """/* {title}: made by the build from src/aclnn/prototypes.tsv. Phase 1 (GetWorkspaceSize) checks and plans, phase 2 launches on
  * a stream. Returns 0, or 161001 (a parameter is null), 161002 (invalid), 561xxx (internal); aclGetRecentErrMsg has the words.
  * Serves: {serves} */
@@ -98,6 +99,11 @@ def write_all_prototypes(prototypes: dict[str, tuple[str, str]], path: Path) -> 
     write_if_changed(path, "\n".join(lines) + "\n")
 
 
+def libraries(source: Path) -> list[str]:
+    """The sonames, without "lib" and ".so"."""
+    return sorted(path.stem for path in (source / "src/sonames").glob("*.txt"))
+
+
 def library_symbols(source: Path, library: str, operators: list[str]) -> list[str]:
     """The exported names of one soname."""
     symbols: list[str] = []
@@ -147,12 +153,14 @@ def main() -> None:
     write_all_prototypes(prototypes, options.output / "include/all_prototypes.h")
 
     everything: list[str] = []
-    for library in LIBRARIES:
+    for library in libraries(options.source):
         symbols = library_symbols(options.source, library, operators)
         everything += symbols
         write_if_changed(options.output / f"sonames/{library}.S", jumps(symbols, f"lib{library}.so: jumps into libnpu_core.so"))
         exported = "".join(f"    {symbol};\n" for symbol in symbols)
-        write_if_changed(options.output / f"sonames/{library}.map", f"{{\n  global:\n{exported}  local: *;\n}};\n")
+        names = f"  global:\n{exported}" if symbols else ""
+        write_if_changed(options.output / f"sonames/{library}.map", f"{{\n{names}  local: *;\n}};\n")
+    write_if_changed(options.output / "unsupported.c", make_unsupported.make(options.source))
     unique = sorted(set(everything))
     defines = "".join(f"#define {symbol} core_{symbol}\n" for symbol in unique)
     write_if_changed(options.output / "public_names.h", "/* Public names carry a prefix inside the core. */\n" + defines)

@@ -106,6 +106,12 @@ def python_folders(everything: bool) -> list[str]:
     return [] if everything else ["-m", "not slow"]
 
 
+def run_cann(version: str, *words: str | Path) -> None:
+    """Runs Python with the published torch-npu wheel on the C libraries that were built for a torch version."""
+    command = public_version(version) / "python/softnpu_command.py"
+    run(environment.ensure("wheel"), command, "run-cann", *words)
+
+
 def command_build(arguments: argparse.Namespace) -> None:
     """Build everything; build/torch-<version>/run is then Python with the package."""
     for version in environment.torch_versions(arguments.torch):
@@ -118,13 +124,21 @@ def command_train(arguments: argparse.Namespace) -> None:
         run(build_bridge(version), "examples/train_npu.py", *arguments.rest)
 
 
+def command_run_cann(arguments: argparse.Namespace) -> None:
+    """Run a script with torch-npu 2.13.0 as it is published, on our C libraries (ARGS="script.py ...")."""
+    version = environment.torch_versions(arguments.torch)[0]
+    build_bridge(version)
+    run_cann(version, *arguments.rest)
+
+
 def test(arguments: argparse.Namespace, everything: bool) -> None:
-    """C tests, operators through the C API, then for each torch version the Python tests, then the wall tests."""
+    """C tests, operators through the C API, for each torch version the Python tests, then those of the torch-npu wheel and of the walls."""
     test_c(everything)
     versions = environment.torch_versions(arguments.torch)
     test_capi(versions[0])
     for version in versions:
         run(build_bridge(version), "-m", "pytest", "tests/torch", *python_folders(everything), *arguments.rest)
+    run_cann(versions[0], "-m", "pytest", "tests/wheel", *python_folders(everything))
     run(public_version(versions[0]) / "run", "-m", "pytest", "tests/walls", *python_folders(everything))
 
 

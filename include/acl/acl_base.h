@@ -17,7 +17,10 @@ typedef int aclError;
 typedef void *aclrtStream;
 typedef void *aclrtEvent;
 typedef void *aclrtContext;
+typedef void *aclrtTaskGrp;
 typedef uint16_t aclFloat16;
+typedef struct aclDataBuffer aclDataBuffer;
+typedef struct aclTensorDesc aclTensorDesc;
 
 /* 1xxxxx: the caller's mistake; 2xxxxx: resources; 3xxxxx: limits; 5xxxxx: ours. */
 #define ACL_ERROR_NONE 0
@@ -154,6 +157,18 @@ typedef enum {
 } aclLogLevel;
 
 typedef enum {
+    ACL_MEMTYPE_DEVICE = 0,
+    ACL_MEMTYPE_HOST = 1,
+    ACL_MEMTYPE_HOST_COMPILE_INDEPENDENT = 2,
+} aclMemType;
+
+typedef enum {
+    ACL_OPT_DETERMINISTIC = 0,
+    ACL_OPT_ENABLE_DEBUG_KERNEL = 1,
+    ACL_OPT_STRONG_CONSISTENCY = 2,
+} aclSysParamOpt;
+
+typedef enum {
     ACL_CANN_ATTR_UNDEFINED = -1,
     ACL_CANN_ATTR_INF_NAN = 0, /* overflow gives infinities and NaN */
     ACL_CANN_ATTR_BF16 = 1,
@@ -183,6 +198,31 @@ const char *aclrtGetSocName(void);
 aclError aclGetCannAttributeList(const aclCannAttr **cannAttrList, size_t *num);
 aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value);
 aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value);
+
+/* --- descriptions for the operators of before aclnn (acl/acl_op.h): tensor descriptions and buffers --------------------- */
+
+/* The buffer is the caller's. NULL: out of host memory. */
+aclDataBuffer *aclCreateDataBuffer(void *data, size_t size);
+aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer);
+void *aclGetDataBufferAddr(const aclDataBuffer *dataBuffer);
+size_t aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer);
+
+/* dims: numDims values, copied. NULL: a bad argument, or out of host memory. */
+aclTensorDesc *aclCreateTensorDesc(aclDataType dataType, int numDims, const int64_t *dims, aclFormat format);
+void aclDestroyTensorDesc(const aclTensorDesc *desc);
+aclDataType aclGetTensorDescType(const aclTensorDesc *desc);
+aclFormat aclGetTensorDescFormat(const aclTensorDesc *desc);
+size_t aclGetTensorDescNumDims(const aclTensorDesc *desc);
+aclError aclGetTensorDescDimV2(const aclTensorDesc *desc, size_t index, int64_t *dimSize);
+/* Bytes and elements of a tensor of that shape; 0 while a dimension is unknown (negative). */
+size_t aclGetTensorDescSize(const aclTensorDesc *desc);
+size_t aclGetTensorDescElementCount(const aclTensorDesc *desc);
+void aclSetTensorDescName(aclTensorDesc *desc, const char *name);
+const char *aclGetTensorDescName(aclTensorDesc *desc);
+/* Format and shape in memory, where they differ from those that the operator sees. */
+aclError aclSetTensorFormat(aclTensorDesc *desc, aclFormat format);
+aclError aclSetTensorShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
+aclError aclSetTensorPlaceMent(aclTensorDesc *desc, aclMemType memType);
 
 #ifdef __cplusplus
 }

@@ -22,6 +22,7 @@ enum {
     ERROR_RT_WAIT_TIMEOUT = 107019,
     ERROR_RT_FEATURE_UNSUPPORTED = 207000,
     ERROR_RT_MEMORY_ALLOCATION = 207001,
+    ERROR_RT_OPERATOR_TIMEOUT = 507014, /* an operator runs longer than aclrtSetOpExecuteTimeOut allows */
     ERROR_RT_STREAM_SYNC_TIMEOUT = 507046,
     ERROR_RT_EVENT_SYNC_TIMEOUT = 507047,
     ERROR_RT_DEVICE_TASK = 507015, /* a kernel failed while it ran ("core exception") */

@@ -222,6 +222,82 @@ aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t cou
     return launch_copy(target, &task, dst_device, src_device);
 }
 
+aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind,
+                                       aclrtStream stream)
+{
+    return aclrtMemcpyAsync(dst, destMax, src, count, kind, stream);
+}
+
+/* --- many at once ------------------------------------------------------------------------------------------------- */
+
+struct batch {
+    void **dsts, **srcs;
+    size_t *rooms, *sizes, count;
+    const aclrtMemcpyBatchAttr *attributes;
+    const size_t *first_of; /* copy from which attributes[k] counts */
+    size_t attribute_count;
+};
+
+static int check_batch(const char *function, const struct batch *batch)
+{
+    if (!batch->dsts || !batch->srcs || !batch->rooms || !batch->sizes || batch->count == 0)
+        return error_set(ERROR_INVALID_PARAM, function, "dsts, destMaxs, srcs or sizes is null, or numBatches 0");
+    if (!batch->attributes || !batch->first_of || batch->attribute_count == 0 || batch->attribute_count > batch->count ||
+        batch->first_of[0] != 0)
+        return error_set(ERROR_INVALID_PARAM, function, "the attributes must count from the first copy on (numAttrs is %zu)",
+                         batch->attribute_count);
+    for (size_t i = 1; i < batch->attribute_count; ++i)
+        if (batch->first_of[i] <= batch->first_of[i - 1] || batch->first_of[i] >= batch->count)
+            return error_set(ERROR_INVALID_PARAM, function, "attrsIndexes must rise and be below numBatches: entry %zu is %zu", i,
+                             batch->first_of[i]);
+    return 0;
+}
+
+static bool on_device(aclrtMemLocation location) { return location.type == ACL_MEM_LOCATION_TYPE_DEVICE; }
+
+static aclrtMemcpyKind kind_of(const aclrtMemcpyBatchAttr *attribute)
+{
+    if (on_device(attribute->dstLoc))
+        return on_device(attribute->srcLoc) ? ACL_MEMCPY_DEVICE_TO_DEVICE : ACL_MEMCPY_HOST_TO_DEVICE;
+    return on_device(attribute->srcLoc) ? ACL_MEMCPY_DEVICE_TO_HOST : ACL_MEMCPY_HOST_TO_HOST;
+}
+
+/* Stops at the first copy that is refused. stream: NULL for copies at once. */
+static int copy_batch(const char *function, const struct batch *batch, size_t *failed, bool at_once, aclrtStream stream)
+{
+    size_t unused, attribute = 0;
+    size_t *const index = failed ? failed : &unused;
+    *index = SIZE_MAX;
+    TRY(check_batch(function, batch));
+    for (size_t i = 0; i < batch->count; ++i) {
+        while (attribute + 1 < batch->attribute_count && batch->first_of[attribute + 1] <= i)
+            ++attribute;
+        const aclrtMemcpyKind kind = kind_of(&batch->attributes[attribute]);
+        const int code = at_once ? aclrtMemcpy(batch->dsts[i], batch->rooms[i], batch->srcs[i], batch->sizes[i], kind)
+                                 : aclrtMemcpyAsync(batch->dsts[i], batch->rooms[i], batch->srcs[i], batch->sizes[i], kind, stream);
+        if (code != 0) {
+            *index = i;
+            return code;
+        }
+    }
+    return 0;
+}
+
+aclError aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches, aclrtMemcpyBatchAttr *attrs,
+                          size_t *attrsIndexes, size_t numAttrs, size_t *failIndex)
+{
+    const struct batch batch = {dsts, srcs, destMaxs, sizes, numBatches, attrs, attrsIndexes, numAttrs};
+    return copy_batch(__func__, &batch, failIndex, true, NULL);
+}
+
+aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+                               aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex,
+                               aclrtStream stream)
+{
+    const struct batch batch = {dsts, srcs, destMaxs, sizes, numBatches, attrs, attrsIndexes, numAttrs};
+    return copy_batch(__func__, &batch, failIndex, false, stream);
+}
+
 aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream)
 {
     struct stream *target;

@@ -25,6 +25,7 @@ struct context {
     bool alive;                            /* device_lock; a device's own context always is */
     struct stream *_Atomic default_stream; /* set under device_lock */
     struct context *next;                  /* in `contexts` */
+    int64_t options[CONTEXT_OPTIONS];      /* options.c */
 };
 
 static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -120,6 +121,14 @@ int device_current(int *device)
         FAIL(ERROR_RT_CONTEXT_NULL, "this thread has no device; call aclrtSetDevice first");
     }
     *device = context->device;
+    return 0;
+}
+
+int device_context_options(int64_t **options)
+{
+    int device;
+    TRY(device_current(&device));
+    *options = current.context->options;
     return 0;
 }
 
@@ -295,6 +304,30 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags)
     return 0;
 }
 
+static int require_faults_output(const char *function, int32_t device, const void *output)
+{
+    TRY(device_require(device));
+    if (!output)
+        return error_set(ERROR_INVALID_PARAM, function, "the output pointer is null");
+    return 0;
+}
+
+/* A software device has no faults of the hardware. */
+aclError aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray, size_t arraySize, size_t *retSize)
+{
+    TRY(require_faults_output(__func__, deviceId, retSize));
+    *retSize = 0;
+    return 0;
+}
+
+aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo *errorInfo)
+{
+    TRY(require_faults_output(__func__, deviceId, errorInfo));
+    memset(errorInfo, 0, sizeof *errorInfo);
+    errorInfo->errorType = ACL_RT_NO_ERROR;
+    return 0;
+}
+
 /* --- public: contexts --------------------------------------------------------------------------------------------- */
 
 /* Called with device_lock. NULL when the handle is none of ours, or destroyed. */
@@ -326,6 +359,7 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId)
     if (made) {
         made->device = deviceId;
         made->alive = true;
+        memset(made->options, 0, sizeof made->options);
     }
     pthread_mutex_unlock(&device_lock);
     REQUIRE(made, ERROR_BAD_ALLOC, "out of host memory");

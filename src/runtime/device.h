@@ -25,6 +25,9 @@ int device_physical(int device);
 /* The stream that a NULL handle means: of the current context if it is on this device, else of the device's own context. Made
  * on first use. */
 int device_default_stream(int device, struct stream **stream);
+/* Switches of the calling thread's context (aclrtCtxSetSysParamOpt); who guards them: options.c. */
+enum { CONTEXT_OPTIONS = 4 };
+int device_context_options(int64_t **options);
 /* Bytes that each device has: the chip's, cut to this machine's share, or NPU_MEMORY_LIMIT. */
 int64_t device_memory_capacity(void);
 /* aclFinalize: ends the default streams. No work is queued any more. */

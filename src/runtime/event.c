@@ -13,6 +13,7 @@
 #include "base/futex.h"
 #include "base/pointer_set.h"
 #include "runtime/device.h"
+#include "runtime/event.h"
 #include "runtime/fork.h"
 #include "runtime/stream.h"
 
@@ -32,6 +33,9 @@ struct event {
 
 static pthread_mutex_t event_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pointer_set events;
+static _Atomic int64_t wait_limit; /* nanoseconds; 0: none */
+
+void event_limit_wait(int64_t nanoseconds) { wait_limit = nanoseconds; }
 
 static void record_release(struct record *record)
 {
@@ -132,7 +136,11 @@ static void wait_finish(struct task *task)
 
 static int wait_run(struct task *task)
 {
-    record_wait(task->out, -1);
+    const int64_t limit = wait_limit;
+    if (!record_wait(task->out, limit ? clock_nanoseconds() + limit : -1))
+        return error_set(ERROR_RT_WAIT_TIMEOUT, "aclrtStreamWaitEvent",
+                         "the event didn't come within %lld s (aclrtSetOpWaitTimeout)",
+                         (long long)(limit / 1000000000)); /* failing drops the task, which ends the wait */
     wait_finish(task);
     return 0;
 }
@@ -144,7 +152,7 @@ static const struct task_class wait_class = {.name = wait_name, .drop = wait_fin
 
 static int create(const char *function, aclrtEvent *event, uint32_t flags)
 {
-    const uint32_t known_flags = ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE;
+    const uint32_t known_flags = ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE | ACL_EVENT_IPC;
     int device;
     TRY(device_current(&device));
     if (!event)
@@ -152,7 +160,7 @@ static int create(const char *function, aclrtEvent *event, uint32_t flags)
     if (flags == 0 || (flags & ~known_flags))
         return error_set(ERROR_INVALID_PARAM, function,
                          "flag is 0x%x; it is made of ACL_EVENT_SYNC (1), "
-                         "ACL_EVENT_CAPTURE_STREAM_PROGRESS (2) and ACL_EVENT_TIME_LINE (8)",
+                         "ACL_EVENT_CAPTURE_STREAM_PROGRESS (2), ACL_EVENT_TIME_LINE (8) and ACL_EVENT_IPC (64)",
                          flags);
     struct event *const made = calloc(1, sizeof *made);
     pthread_mutex_lock(&event_lock);

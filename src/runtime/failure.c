@@ -80,8 +80,10 @@ bool failure_skips(struct failure *failure, struct task *task)
 {
     struct read_check check = {failure, false};
     pthread_mutex_lock(&failure->lock);
-    if (atomic_load(&failure->failed) && task->class->ranges) {
-        task->class->ranges(task, visit_check_read, &check);
+    if (atomic_load(&failure->failed)) {
+        check.reads = atomic_load(&failure->stops);
+        if (!check.reads && task->class->ranges)
+            task->class->ranges(task, visit_check_read, &check);
         if (check.reads)
             poison_outputs_and_drop(failure, task);
     }

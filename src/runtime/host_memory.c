@@ -139,22 +139,37 @@ static struct host_block *take(const void *start, bool owned)
 
 /* --- public ------------------------------------------------------------------------------------------------------- */
 
-aclError aclrtMallocHost(void **hostPtr, size_t size)
+static int allocate(const char *function, void **hostPtr, size_t size)
 {
-    REFUSE_AFTER_FORK();
-    TRY(runtime_require(__func__));
-    REQUIRE(hostPtr, ERROR_INVALID_PARAM, "hostPtr is null");
-    REQUIRE(size > 0, ERROR_INVALID_PARAM, "size is 0; at least 1 byte can be allocated");
+    if (fork_happened())
+        return fork_refuse(function);
+    TRY(runtime_require(function));
+    if (!hostPtr)
+        return error_set(ERROR_INVALID_PARAM, function, "the pointer for the address is null");
+    if (size == 0)
+        return error_set(ERROR_INVALID_PARAM, function, "size is 0; at least 1 byte can be allocated");
     void *memory = NULL;
-    REQUIRE(posix_memalign(&memory, size < 4096 ? 64 : 4096, size) == 0, ERROR_RT_MEMORY_ALLOCATION,
-            "%zu bytes of host memory aren't there", size);
-    const int code = add(__func__, memory, size, true);
+    if (posix_memalign(&memory, size < 4096 ? 64 : 4096, size) != 0)
+        return error_set(ERROR_RT_MEMORY_ALLOCATION, function, "%zu bytes of host memory aren't there", size);
+    const int code = add(function, memory, size, true);
     if (code != 0) {
         free(memory);
         return code;
     }
     *hostPtr = memory;
     return 0;
+}
+
+aclError aclrtMallocHost(void **hostPtr, size_t size) { return allocate(__func__, hostPtr, size); }
+
+/* Attributes: whose the memory is (for the books), which device it is near, whether devices see it at the same address. */
+aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg)
+{
+    for (size_t i = 0; cfg && cfg->attrs && i < cfg->numAttrs; ++i)
+        REQUIRE(cfg->attrs[i].attr >= ACL_RT_MEM_ATTR_MODULE_ID && cfg->attrs[i].attr <= ACL_RT_MEM_ATTR_VA_FLAG,
+                ERROR_INVALID_PARAM, "attribute %zu is %d; 1 (module), 2 (device) and 3 (same address) are known", i,
+                (int)cfg->attrs[i].attr);
+    return allocate(__func__, ptr, (size_t)size);
 }
 
 aclError aclrtFreeHost(void *hostPtr)

@@ -38,6 +38,7 @@ struct stream {
     unsigned number;       /* of all streams of the process, for the thread's name */
     bool run_in_caller;    /* TASK_QUEUE_ENABLE=0: everything runs inline when the stream is idle */
     int64_t usual_timeout; /* milliseconds, or -1 */
+    _Atomic uint32_t resource_limits[RESOURCE_KINDS];
     pthread_t thread;
     struct stream *next; /* registry; guarded by registry_lock */
     struct failure failure;
@@ -67,6 +68,7 @@ static _Thread_local struct {
     unsigned generation;
 } known;
 static _Thread_local struct stream *executor;
+static atomic_llong task_time_limit; /* nanoseconds; 0: none */
 
 static inline void producer_acquire(struct stream *s)
 {
@@ -281,18 +283,40 @@ static bool target_reached(const void *argument)
     return reached(target->stream, target->position);
 }
 
-/* False when the deadline (clock_nanoseconds; negative: none) passed first. */
-static bool wait_until_reached(struct stream *s, uint64_t position, int64_t deadline)
+/* How long the stream has been busy with the same task. */
+struct patience {
+    uint64_t head;
+    int64_t since;
+};
+
+static bool task_runs_too_long(struct stream *s, struct patience *patience)
 {
+    const int64_t limit = atomic_load_explicit(&task_time_limit, memory_order_relaxed);
+    const uint64_t head = atomic_load_explicit(&s->head, memory_order_acquire);
+    if (limit == 0 || head != patience->head || patience->since == 0) {
+        *patience = (struct patience){head, clock_nanoseconds()};
+        return false;
+    }
+    return clock_nanoseconds() - patience->since > limit;
+}
+
+/* timeout_ms < 0: none. */
+static int wait_until_reached(struct stream *s, uint64_t position, int64_t timeout_ms)
+{
+    const int64_t deadline = timeout_ms < 0 ? -1 : clock_nanoseconds() + timeout_ms * 1000000;
     const struct target target = {s, position};
+    struct patience patience = {0, 0};
     if (spin_is_useful())
         spin_until(target_reached, &target);
     while (!reached(s, position)) {
         if (deadline >= 0 && clock_nanoseconds() > deadline)
-            return false;
+            FAIL(ERROR_RT_STREAM_SYNC_TIMEOUT, "the stream had work left after %lld ms", (long long)timeout_ms);
+        if (task_runs_too_long(s, &patience))
+            FAIL(ERROR_RT_OPERATOR_TIMEOUT, "one operator has run for more than %lld s, the limit of aclrtSetOpExecuteTimeOut",
+                 (long long)(atomic_load(&task_time_limit) / 1000000000));
         sleep_for_position(s, position, deadline);
     }
-    return true;
+    return 0;
 }
 
 bool stream_is_idle(struct stream *s)
@@ -313,9 +337,7 @@ int stream_synchronize(struct stream *s, int64_t timeout_ms)
     if (!reached(s, position)) {
         if (timeout_ms == STREAM_TIMEOUT_USUAL)
             timeout_ms = s->usual_timeout;
-        const int64_t deadline = timeout_ms < 0 ? -1 : clock_nanoseconds() + timeout_ms * 1000000;
-        REQUIRE(wait_until_reached(s, position, deadline), ERROR_RT_STREAM_SYNC_TIMEOUT, "the stream had work left after %lld ms",
-                (long long)timeout_ms);
+        TRY(wait_until_reached(s, position, timeout_ms));
     }
     return atomic_load_explicit(&s->failure.failed, memory_order_acquire) ? failure_take(&s->failure) : 0;
 }
@@ -429,6 +451,14 @@ int stream_resolve(void *handle, struct stream **stream)
 int stream_device(const struct stream *stream) { return stream->device; }
 
 int stream_priority(const struct stream *stream) { return stream->priority; }
+
+int stream_id(const struct stream *stream) { return (int)stream->number; }
+
+_Atomic uint32_t *stream_resource_limits(struct stream *stream) { return stream->resource_limits; }
+
+void stream_stop_on_failure(struct stream *stream, bool stop) { atomic_store(&stream->failure.stops, stop); }
+
+void stream_limit_task_time(int64_t nanoseconds) { atomic_store(&task_time_limit, nanoseconds); }
 
 struct stream *stream_current_executor(void) { return executor; }
 

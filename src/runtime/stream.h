@@ -33,6 +33,16 @@ int stream_synchronize(struct stream *stream, int64_t timeout_ms);
 bool stream_is_idle(struct stream *stream);
 int stream_device(const struct stream *stream);
 int stream_priority(const struct stream *stream);
+/* Its number among the streams that this process made. */
+int stream_id(const struct stream *stream);
+
+/* Limits of the stream, by aclrtDevResLimitType; 0: none set. See limits.c. */
+enum { RESOURCE_KINDS = 2 };
+_Atomic uint32_t *stream_resource_limits(struct stream *stream);
+/* After a failure: skip everything until it is reported (true), or only what reads undefined memory. */
+void stream_stop_on_failure(struct stream *stream, bool stop);
+/* How long one task may run before who waits for its stream gets ERROR_RT_OPERATOR_TIMEOUT; nanoseconds, 0: for ever. */
+void stream_limit_task_time(int64_t nanoseconds);
 
 /* Called from a task's run: does the current thread execute a task of a stream? (Waiting for it then would never end.) */
 struct stream *stream_current_executor(void);

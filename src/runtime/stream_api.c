@@ -2,6 +2,7 @@
 #include "acl/acl.h"
 #include "base/error.h"
 #include "runtime/device.h"
+#include "runtime/event.h"
 #include "runtime/fork.h"
 #include "runtime/stream.h"
 
@@ -86,6 +87,90 @@ aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority)
     REQUIRE(priority, ERROR_INVALID_PARAM, "priority is null");
     TRY(stream_resolve(stream, &target));
     *priority = (uint32_t)stream_priority(target);
+    return 0;
+}
+
+aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId)
+{
+    struct stream *target;
+    REQUIRE(streamId, ERROR_INVALID_PARAM, "streamId is null");
+    TRY(stream_resolve(stream, &target));
+    *streamId = stream_id(target);
+    return 0;
+}
+
+aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode)
+{
+    struct stream *target;
+    REQUIRE(mode == ACL_CONTINUE_ON_FAILURE || mode == ACL_STOP_ON_FAILURE, ERROR_INVALID_PARAM,
+            "mode is %llu; 0 (continue) and 1 (stop) are known", (unsigned long long)mode);
+    TRY(stream_resolve(stream, &target));
+    stream_stop_on_failure(target, mode == ACL_STOP_ON_FAILURE);
+    return 0;
+}
+
+aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag)
+{
+    struct stream *target;
+    TRY(stream_resolve(stream, &target));
+    REQUIRE(flag == 0, ERROR_RT_FEATURE_UNSUPPORTED,
+            "flag is %u; overflow isn't watched for, it shows as infinities and NaN, so only 0 is possible", flag);
+    return 0;
+}
+
+aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag)
+{
+    struct stream *target;
+    REQUIRE(flag, ERROR_INVALID_PARAM, "flag is null");
+    TRY(stream_resolve(stream, &target));
+    *flag = 0;
+    return 0;
+}
+
+aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value)
+{
+    REQUIRE(value, ERROR_INVALID_PARAM, "value is null");
+    switch ((int)stmAttrType) {
+    case ACL_STREAM_ATTR_FAILURE_MODE: return aclrtSetStreamFailureMode(stream, value->failureMode);
+    case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK: return aclrtSetStreamOverflowSwitch(stream, value->overflowSwitch);
+    default:
+        FAIL(ERROR_RT_FEATURE_UNSUPPORTED, "attribute %d isn't available; the failure mode (1) and the overflow check (2) are",
+             (int)stmAttrType);
+    }
+}
+
+/* Streams don't record. */
+aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus *status, aclmdlRI *modelRI)
+{
+    struct stream *target;
+    REQUIRE(status, ERROR_INVALID_PARAM, "status is null");
+    TRY(stream_resolve(stream, &target));
+    *status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+    if (modelRI)
+        *modelRI = NULL;
+    return 0;
+}
+
+enum { MICROSECOND = 1000, SECOND = 1000000000 };
+
+aclError aclrtSetOpExecuteTimeOut(uint32_t timeout)
+{
+    stream_limit_task_time((int64_t)timeout * SECOND);
+    return 0;
+}
+
+aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout)
+{
+    const uint64_t longest = INT64_MAX / MICROSECOND;
+    REQUIRE(actualTimeout, ERROR_INVALID_PARAM, "actualTimeout is null");
+    *actualTimeout = timeout < longest ? timeout : longest;
+    stream_limit_task_time((int64_t)*actualTimeout * MICROSECOND);
+    return 0;
+}
+
+aclError aclrtSetOpWaitTimeout(uint32_t timeout)
+{
+    event_limit_wait((int64_t)timeout * SECOND);
     return 0;
 }
 

@@ -170,7 +170,7 @@ def test_another_torch_is_refused_in_words(copied):
 def test_entry_points_and_command():
     backends = {entry.name: entry.value for entry in metadata.entry_points(group="torch.backends")}
     assert backends["torchtitan_npu"] == "softnpu_autoload:autoload"
-    done = subprocess.run([sys.executable, "-m", "torchtitan_npu._command", "info"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-m", "softnpu_command", "info"], capture_output=True, text=True, timeout=120)
     text = "\n".join(expect_output(done))
     for word in (
         "softnpu ",
@@ -187,7 +187,7 @@ def test_entry_points_and_command():
 
 
 def test_a_c_program_compiles_with_the_flags_of_the_command(tmp_path):
-    flags = subprocess.run([sys.executable, "-m", "torchtitan_npu._command", "cann-flags"], capture_output=True, text=True, check=True).stdout.split()
+    flags = subprocess.run([sys.executable, "-m", "softnpu_command", "cann-flags"], capture_output=True, text=True, check=True).stdout.split()
     source = tmp_path / "count.c"
     source.write_text(
         '#include "acl/acl.h"\n#include <stdio.h>\n'

@@ -140,7 +140,7 @@ static void times(aclrtStream stream)
     CHECK_FAILS(aclrtRecordEvent(start, stream), ACL_ERROR_RT_INVALID_HANDLE, "is no event");
     CHECK_FAILS(aclrtRecordEvent(&ms, stream), ACL_ERROR_RT_INVALID_HANDLE, "is no event");
     CHECK_FAILS(aclrtStreamWaitEvent(stream, NULL), ACL_ERROR_RT_INVALID_HANDLE, "is no event");
-    CHECK_FAILS(aclrtCreateEventWithFlag(&start, 0x40), ACL_ERROR_INVALID_PARAM, "0x40");
+    CHECK_FAILS(aclrtCreateEventWithFlag(&start, ACL_EVENT_EXTERNAL), ACL_ERROR_INVALID_PARAM, "0x20");
 }
 
 enum { ROUNDS = 400, STREAMS = 3 };

@@ -14,7 +14,7 @@ from walls_support import ROOT, run
 sys.path.insert(0, str(ROOT / "tools"))
 import make_interface
 
-LIBRARIES = ("ascendcl", "nnopbase", "opapi")
+LIBRARIES = make_interface.libraries(ROOT)
 TORCH_SYMBOL = re.compile(r"^(_ZN?K?(2at|3c10|5torch|4c10d)|aoti_torch|torch_|THP|Py[A-Z_])")
 CANN_SYMBOL = re.compile(r"^(acl[a-z]*[A-Z]|Hccl|ge[A-Z]|rt[A-Z])")
 
@@ -45,6 +45,13 @@ def test_a_soname_exports_exactly_its_list(name: str, c_build: Path) -> None:
         elif line:
             expected.add(line)
     assert symbols(c_build / f"lib64/lib{name}.so", "--defined-only") == expected
+
+
+def test_the_libraries_are_there_under_cann_s_names(c_build: Path) -> None:
+    for name in LIBRARIES:
+        assert re.search(r"\(SONAME\).*\[(.+)\]", run("readelf", "-dW", c_build / f"lib64/lib{name}.so").stdout).group(1) == f"lib{name}.so"
+    assert {"libprofapi.so", "libruntime.so", "libc_sec.so"} <= needed(c_build / "lib64/libascendcl.so")  # looked up through it
+    assert "libnnopbase.so" in needed(c_build / "lib64/libopapi.so")
 
 
 @pytest.mark.parametrize("name", LIBRARIES)

@@ -1,0 +1,136 @@
+"""The command `softnpu`: what is installed and in use, the flags for C programs, and the surroundings for the published torch-npu wheel.
+
+A module beside the package: `cann-env`, `run-cann` and `cann-flags` must neither import torch nor register a device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+LIBRARIES = "-lascendcl -lacl_op_compiler -lnnopbase -lopapi"
+
+
+def cann_folder() -> Path:
+    """The package's C libraries and headers, laid out as CANN's folder."""
+    return Path(__file__).absolute().parent / "torchtitan_npu/cann"
+
+
+def cann_flags() -> str:
+    """Compiler and linker flags for a C program that uses acl/ and aclnnop/ headers and these libraries."""
+    folder = cann_folder()
+    return f"-I{folder / 'include'} -L{folder / 'lib64'} -Wl,-rpath,{folder / 'lib64'} {LIBRARIES}"
+
+
+def cann_environment() -> dict[str, str]:
+    """Variables by which programs written for CANN, torch-npu among them, find these libraries."""
+    folder = cann_folder()
+    lib64 = str(folder / "lib64")
+    others = [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if path and path != lib64]
+    return {
+        "ASCEND_HOME_PATH": str(folder),
+        "ASCEND_OPP_PATH": str(folder / "opp"),
+        "LD_LIBRARY_PATH": os.pathsep.join([lib64, *others]),
+    }
+
+
+def cuda_of_torch() -> str | None:
+    """The CUDA version of the installed torch, None for a CPU build; read from its files, without importing it."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return None
+    version = Path(spec.origin).parent / "version.py"
+    found = re.search(r"^cuda\b[^=]*= *['\"]([^'\"]+)['\"]", version.read_text(), re.MULTILINE) if version.exists() else None
+    return found.group(1) if found else None
+
+
+def obstacles() -> list[str]:
+    """Why the published torch-npu could not run in this Python, in words; empty when it can."""
+    spec = importlib.util.find_spec("torch_npu")
+    if spec is None or spec.origin is None:
+        return ["torch-npu isn't installed in this Python: pip install torch==2.13.0 torch-npu==2.13.0 (with a CPU build of torch)"]
+    if cuda := cuda_of_torch():
+        return [
+            f"the installed torch is a CUDA build (CUDA {cuda}); torch-npu aborts beside it while loading, since both register the same allocator "
+            "settings. Install a CPU build of torch 2.13.0 (PyTorch's own package index has one)"
+        ]
+    return []
+
+
+def print_environment() -> None:
+    """`softnpu cann-env`: lines for the shell on standard output, what hinders torch-npu on standard error."""
+    for name, value in cann_environment().items():
+        print(f"export {name}={shlex.quote(value)}")
+    for line in obstacles():
+        print(f"softnpu: {line}", file=sys.stderr)
+
+
+def run_cann(words: list[str]) -> None:
+    """`softnpu run-cann script.py ...`: this Python with that environment; gives way to it."""
+    if lines := obstacles():
+        raise SystemExit("\n".join(f"softnpu: {line}" for line in lines))
+    os.execve(sys.executable, [sys.executable, *words], os.environ | cann_environment())
+
+
+def _memory_text(free: int, total: int) -> str:
+    return f"{free / 2**30:.1f} GiB free of {total / 2**30:.1f} GiB"
+
+
+def _device_memory(index: int) -> str:
+    import torch
+
+    return _memory_text(*torch.npu.mem_get_info(index))
+
+
+def information() -> list[str]:
+    """Lines of `softnpu info`."""
+    import torch
+    import torchtitan_npu
+    from torchtitan_npu import _build, _libraries, _register
+
+    lines = [f"softnpu {torchtitan_npu.__version__}, built for torch {_build.TORCH_VERSION}, running torch {torch.__version__}"]
+    lines.append(f"python {sys.version.split()[0]}, package folder {cann_folder().parent}")
+    if _register.is_passive():
+        return [*lines, "the device npu is served by torch_npu; this package is passive"]
+    bridge = _register.bridge()
+    lines.append(f"libraries: {_libraries.reason()}; they speak CANN {bridge.cann_version()}")
+    lines += [f"  {path}" for path in bridge.library_paths()]
+    operators = {name.removesuffix("GetWorkspaceSize"): found for name, found in bridge.functions().items() if name.startswith("aclnn")}
+    missing = [name for name, found in operators.items() if not found]
+    lines.append(f"operators of them that the adapter can use: {len(operators) - len(missing)}; it knows {len(missing)} more, which they lack")
+    lines.append(f"instruction set of the kernels: {_libraries.instruction_set() or 'the card'}")
+    count = torch.npu.device_count()
+    lines.append(f"devices: {count}")
+    for index in range(count):
+        facts = torch.npu.get_device_properties(index)
+        lines.append(f"  npu:{index} {facts.name}, {facts.cube_core_num} cube cores, {facts.vector_core_num} vector cores, {_device_memory(index)}")
+    return lines
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    parser = argparse.ArgumentParser(prog="softnpu", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("info", help="devices, chip, memory, instruction set in use, versions, which libraries were loaded and why")
+    commands.add_parser("cann-flags", help="flags for cc: cc program.c $(softnpu cann-flags)")
+    commands.add_parser("cann-env", help='for torch-npu as it is published: eval "$(softnpu cann-env)"')
+    run = commands.add_parser("run-cann", help="run a script with torch-npu as it is published: softnpu run-cann script.py ...")
+    run.add_argument("words", nargs=argparse.REMAINDER, metavar="script.py ...", help="what follows `python`")
+    arguments = parser.parse_args()
+    if arguments.command == "cann-flags":
+        print(cann_flags())
+    elif arguments.command == "cann-env":
+        print_environment()
+    elif arguments.command == "run-cann":
+        run_cann(arguments.words)
+    else:
+        print("\n".join(information()))
+
+
+if __name__ == "__main__":
+    main()
