@@ -57,8 +57,14 @@ def write_if_changed(path: Path, text: str) -> None:
         path.write_text(text)
 
 
-def write_headers(operators: list[str], prototypes: dict[str, tuple[str, str]], folder: Path) -> None:
-    """One header for each operator and its in-place twin."""
+def single_functions(source: Path) -> list[str]:
+    """Functions without phases, without prefix: aclnn names that opapi.txt lists beside the operators."""
+    names = re.findall(r"^aclnn(\w+)", (source / "src/sonames/opapi.txt").read_text(), re.MULTILINE)
+    return [str(name) for name in names]
+
+
+def write_headers(operators: list[str], singles: list[str], prototypes: dict[str, tuple[str, str]], folder: Path) -> None:
+    """One header for each operator, its in-place twin and the single functions whose names begin with its."""
     files: dict[str, list[str]] = {}
     for operator in operators:
         if operator not in prototypes:
@@ -79,6 +85,7 @@ def write_headers(operators: list[str], prototypes: dict[str, tuple[str, str]], 
                 f"    uint64_t *workspaceSize, aclOpExecutor **executor);\n"
                 f"aclnnStatus aclnn{member}({PHASE_2});\n"
             )
+            lines += [f"aclnnStatus aclnn{single}({prototypes[single][0]});\n" for single in singles if single.startswith(member)]
         lines.append("#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
         write_if_changed(folder / name, "\n".join(lines))
     umbrella = "/* Every operator header, for the core's own sources and for tests. */\n"
@@ -148,7 +155,7 @@ def main() -> None:
 
     operators = implemented_operators(options.source, options.cc)
     prototypes = read_prototypes(options.source / "src/aclnn/prototypes.tsv")
-    write_headers(operators, prototypes, options.output / "include/aclnnop")
+    write_headers(operators, single_functions(options.source), prototypes, options.output / "include/aclnnop")
 
     write_all_prototypes(prototypes, options.output / "include/all_prototypes.h")
 

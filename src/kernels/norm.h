@@ -39,6 +39,10 @@ struct norm_float_kernels {
     /* weight_sums[j] += dy * xhat, bias_sums[j] += dy; either may be NULL. */
     void (*layer_parameters)(const void *dy, const void *x, int64_t n, double mean, double rstd, double *weight_sums,
                              double *bias_sums);
+    /* x = x / (1 + e^(-scale x)) */
+    void (*swish)(void *x, int64_t n, double scale);
+    /* dy = dy * swish'(y), where y = x * a + b */
+    void (*swish_gradient)(void *dy, const void *x, int64_t n, double a, double b, double scale);
 };
 
 struct norm_kernels {

@@ -1,4 +1,4 @@
-/* Template: normalisation kernels for one float type; REAL and TAG are the includer's. */
+/* Template: normalisation kernels for one float type; REAL, TAG and EXP are the includer's. */
 #define NAME_(name, tag) name##_##tag
 #define NAME__(name, tag) NAME_(name, tag)
 #define NAME(name) NAME__(name, TAG)
@@ -158,6 +158,24 @@ static void NAME(layer_parameters)(const void *dy_, const void *x_, int64_t n, d
     if (bias_sums)
         for (int64_t i = 0; i < n; ++i)
             bias_sums[i] += (double)dy[i];
+}
+
+static void NAME(swish)(void *x_, int64_t n, double scale)
+{
+    REAL *const x = x_;
+    const REAL by = (REAL)-scale;
+    for (int64_t i = 0; i < n; ++i)
+        x[i] /= 1 + EXP(by * x[i]);
+}
+
+static void NAME(swish_gradient)(void *dy_, const void *x_, int64_t n, double a_, double b_, double scale)
+{
+    REAL *const dy = dy_;
+    const REAL *const x = x_, a = (REAL)a_, b = (REAL)b_, by = (REAL)scale;
+    for (int64_t i = 0; i < n; ++i) {
+        const REAL y = x[i] * a + b, gate = 1 / (1 + EXP(-by * y));
+        dy[i] *= gate * (1 + by * y * (1 - gate));
+    }
 }
 
 #undef BLOCK_SUM

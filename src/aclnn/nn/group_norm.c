@@ -1,7 +1,8 @@
-/* GroupNorm and GroupNormBackward: an image's group of channels is one contiguous run and one item of work.
+/* GroupNorm, GroupNormSilu, GroupNormSwish and gradients: an image's group of channels is one contiguous run and one item of work.
  *
  * The parameters' gradients add one pair of sums an image, in order. */
 #include <math.h>
+#include <string.h>
 
 #include "aclnn/nn/staging.h"
 #include "aclnnop/all_operators.h"
@@ -9,12 +10,13 @@
 #include "kernels/norm.h"
 
 enum { SELF, GAMMA, BETA, OUT, MEAN, RSTD };
-enum { GRAD_OUT, B_INPUT, B_MEAN, B_RSTD, B_GAMMA, GRAD_INPUT, GRAD_GAMMA, GRAD_BETA };
+enum { GRAD_OUT, B_INPUT, B_MEAN, B_RSTD, B_GAMMA, GRAD_INPUT, GRAD_GAMMA, GRAD_BETA, B_BETA };
 
 struct group_norm {
     struct staging staging;
     int64_t images, channels, plane, groups, sums; /* sums: workspace offset of double[images][channels][2] */
-    double eps;
+    int64_t slopes;                                /* workspace offset of the gradient below a swish */
+    double eps, swish;                             /* swish: factor in the sigmoid; 0: none */
     enum accumulate type;
 };
 
@@ -63,6 +65,8 @@ static void forward_groups(void *argument, int64_t begin, int64_t end)
             j->k->affine(in + at, j->out + item * count * j->bytes + at, g->plane, scale,
                          get(j->beta, g->type, channel, 0) - mean * scale);
         }
+        if (g->swish != 0)
+            j->k->swish(j->out + item * count * j->bytes, count, g->swish);
     }
 }
 
@@ -113,6 +117,21 @@ static void backward_groups(void *argument, int64_t begin, int64_t end)
     }
 }
 
+/* The gradient of the norm's result from that of its swish. */
+static void slope_groups(void *argument, int64_t begin, int64_t end)
+{
+    const struct group_job *const j = argument;
+    const struct group_norm *const g = j->g;
+    const int64_t wide = g->channels / g->groups;
+    for (int64_t item = begin; item < end; ++item)
+        for (int64_t c = 0; c < wide; ++c) {
+            const int64_t channel = item % g->groups * wide + c, at = (item * wide + c) * g->plane * j->bytes;
+            const double scale = get(j->rstd, g->type, item, 1) * get(j->gamma, g->type, channel, 1);
+            const double shift = get(j->beta, g->type, channel, 0) - get(j->mean, g->type, item, 0) * scale;
+            j->k->swish_gradient((char *)(uintptr_t)j->grad_out + at, j->input + at, g->plane, scale, shift, g->swish);
+        }
+}
+
 static int run_backward(struct plan *plan)
 {
     const struct group_norm *const g = PLAN_IMMEDIATE(plan, struct group_norm);
@@ -127,6 +146,12 @@ static int run_backward(struct plan *plan)
     j.grad_gamma = stage_target(plan, s, GRAD_GAMMA);
     j.grad_beta = stage_target(plan, s, GRAD_BETA);
     j.sums = stage_room(plan, g->sums);
+    if (g->swish != 0 && g->plane > 0) {
+        stage_load(&plan->operands[GRAD_OUT], g->type, stage_room(plan, g->slopes));
+        j.grad_out = stage_room(plan, g->slopes);
+        j.beta = stage_read(plan, s, B_BETA);
+        parallel_for(g->images * g->groups, g->channels / g->groups * g->plane, slope_groups, &j);
+    }
     if (g->plane > 0)
         parallel_for(g->images * g->groups, g->channels / g->groups * g->plane, backward_groups, &j);
     for (int64_t c = 0; c < g->channels && (j.grad_gamma || j.grad_beta); ++c) {
@@ -177,30 +202,44 @@ static int take(struct plan *plan, struct group_norm *g, int i, int64_t count, c
     return 0;
 }
 
+struct forward_request {
+    enum operator_id id;
+    const aclTensor *self, *gamma, *beta, *out, *mean, *rstd;
+    int64_t sizes[4]; /* N, C, HxW, groups */
+    double eps, swish;
+};
+
+static int plan_forward(const struct forward_request *q, uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    struct plan *plan;
+    struct view *in;
+    TRY(plan_begin(q->id, run_forward, workspaceSize, executor, &plan));
+    PLAN_TRY(plan, plan_input(plan, q->self, "self", &in));
+    PLAN_TRY(plan, plan_optional(plan, q->gamma, ROLE_INPUT, "gamma", NULL));
+    PLAN_TRY(plan, plan_optional(plan, q->beta, ROLE_INPUT, "beta", NULL));
+    PLAN_TRY(plan, plan_output(plan, q->out, "out", NULL));
+    PLAN_TRY(plan, plan_optional(plan, q->mean, ROLE_OUTPUT, "meanOut", NULL));
+    PLAN_TRY(plan, plan_optional(plan, q->rstd, ROLE_OUTPUT, "rstdOut", NULL));
+    struct group_norm *const g = PLAN_IMMEDIATE(plan, struct group_norm);
+    stage_begin(&g->staging);
+    g->eps = q->eps;
+    g->swish = q->swish;
+    PLAN_TRY(plan, set_shape(in, q->sizes, operator_name(q->id), g));
+    PLAN_TRY(plan, take(plan, g, SELF, in->count, "self"));
+    PLAN_TRY(plan, take(plan, g, GAMMA, g->channels, "gamma"));
+    PLAN_TRY(plan, take(plan, g, BETA, g->channels, "beta"));
+    PLAN_TRY(plan, take(plan, g, OUT, in->count, "out"));
+    PLAN_TRY(plan, take(plan, g, MEAN, g->images * g->groups, "meanOut"));
+    PLAN_TRY(plan, take(plan, g, RSTD, g->images * g->groups, "rstdOut"));
+    return plan_finish(plan, g->staging.bytes, workspaceSize, executor);
+}
+
 aclnnStatus aclnnGroupNormGetWorkspaceSize(const aclTensor *self, const aclTensor *gamma, const aclTensor *beta, int64_t N,
                                            int64_t C, int64_t HxW, int64_t group, double eps, aclTensor *out, aclTensor *meanOut,
                                            aclTensor *rstdOut, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    struct plan *plan;
-    struct view *in;
-    TRY(plan_begin(OPERATOR_GroupNorm, run_forward, workspaceSize, executor, &plan));
-    PLAN_TRY(plan, plan_input(plan, self, "self", &in));
-    PLAN_TRY(plan, plan_optional(plan, gamma, ROLE_INPUT, "gamma", NULL));
-    PLAN_TRY(plan, plan_optional(plan, beta, ROLE_INPUT, "beta", NULL));
-    PLAN_TRY(plan, plan_output(plan, out, "out", NULL));
-    PLAN_TRY(plan, plan_optional(plan, meanOut, ROLE_OUTPUT, "meanOut", NULL));
-    PLAN_TRY(plan, plan_optional(plan, rstdOut, ROLE_OUTPUT, "rstdOut", NULL));
-    struct group_norm *const g = PLAN_IMMEDIATE(plan, struct group_norm);
-    stage_begin(&g->staging);
-    g->eps = eps;
-    PLAN_TRY(plan, set_shape(in, (const int64_t[]){N, C, HxW, group}, "aclnnGroupNorm", g));
-    PLAN_TRY(plan, take(plan, g, SELF, in->count, "self"));
-    PLAN_TRY(plan, take(plan, g, GAMMA, C, "gamma"));
-    PLAN_TRY(plan, take(plan, g, BETA, C, "beta"));
-    PLAN_TRY(plan, take(plan, g, OUT, in->count, "out"));
-    PLAN_TRY(plan, take(plan, g, MEAN, N * group, "meanOut"));
-    PLAN_TRY(plan, take(plan, g, RSTD, N * group, "rstdOut"));
-    return plan_finish(plan, g->staging.bytes, workspaceSize, executor);
+    const struct forward_request q = {OPERATOR_GroupNorm, self, gamma, beta, out, meanOut, rstdOut, {N, C, HxW, group}, eps, 0};
+    return plan_forward(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(GroupNorm)
 
@@ -229,6 +268,7 @@ aclnnStatus aclnnGroupNormBackwardGetWorkspaceSize(const aclTensor *gradOut, con
     }
     struct group_norm *const g = PLAN_IMMEDIATE(plan, struct group_norm);
     stage_begin(&g->staging);
+    g->swish = 0;
     PLAN_TRY(plan, set_shape(in, (const int64_t[]){N, C, HxW, group}, "aclnnGroupNormBackward", g));
     PLAN_TRY(plan, take(plan, g, GRAD_OUT, in->count, "gradOut"));
     PLAN_TRY(plan, take(plan, g, B_INPUT, in->count, "input"));
@@ -242,3 +282,77 @@ aclnnStatus aclnnGroupNormBackwardGetWorkspaceSize(const aclTensor *gradOut, con
     return plan_finish(plan, g->staging.bytes, workspaceSize, executor);
 }
 ACLNN_PHASE_2(GroupNormBackward)
+
+/* --- with a swish behind ------------------------------------------------------------------------------------------------ */
+
+/* N, C and HxW of [N, C, ...]. */
+static int read_sizes(enum operator_id id, const aclTensor *self, const char *format, int64_t groups, int64_t *sizes)
+{
+    REQUIRE(self, ACLNN_ERROR_NULLPTR, "%s: the input is null", operator_name(id));
+    REQUIRE(!format || strcmp(format, "NCHW") == 0, ACLNN_ERROR_PARAM, "%s: dataFormat is \"%s\"; NCHW is supported",
+            operator_name(id), format);
+    REQUIRE(self->view.ndim >= 2, ACLNN_ERROR_PARAM, "%s: the input is %s; it must be [N, C, ...]", operator_name(id),
+            view_text(&self->view));
+    sizes[0] = self->view.sizes[0];
+    sizes[1] = self->view.sizes[1];
+    sizes[2] = 1;
+    sizes[3] = groups;
+    for (int d = 2; d < self->view.ndim; ++d)
+        sizes[2] *= self->view.sizes[d];
+    return 0;
+}
+
+aclnnStatus aclnnGroupNormSiluGetWorkspaceSize(const aclTensor *self, const aclTensor *gamma, const aclTensor *beta, int64_t group,
+                                               double eps, aclTensor *out, aclTensor *meanOut, aclTensor *rstdOut,
+                                               uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    struct forward_request q = {OPERATOR_GroupNormSilu, self, gamma, beta, out, meanOut, rstdOut, {0}, eps, 1};
+    TRY(read_sizes(q.id, self, NULL, group, q.sizes));
+    return plan_forward(&q, workspaceSize, executor);
+}
+ACLNN_PHASE_2(GroupNormSilu)
+
+aclnnStatus aclnnGroupNormSwishGetWorkspaceSize(const aclTensor *x, const aclTensor *gamma, const aclTensor *beta,
+                                                int64_t numGroups, char *dataFormatOptional, double eps, bool activateSwish,
+                                                double swishScale, const aclTensor *yOut, const aclTensor *meanOut,
+                                                const aclTensor *rstdOut, uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    const double swish = activateSwish ? swishScale : 0;
+    struct forward_request q = {OPERATOR_GroupNormSwish, x, gamma, beta, yOut, meanOut, rstdOut, {0}, eps, swish};
+    TRY(read_sizes(q.id, x, dataFormatOptional, numGroups, q.sizes));
+    return plan_forward(&q, workspaceSize, executor);
+}
+ACLNN_PHASE_2(GroupNormSwish)
+
+aclnnStatus aclnnGroupNormSwishGradGetWorkspaceSize(const aclTensor *dy, const aclTensor *mean, const aclTensor *rstd,
+                                                    const aclTensor *x, const aclTensor *gamma, const aclTensor *beta,
+                                                    int64_t numGroups, char *dataFormatOptional, double swishScale,
+                                                    bool dgammaIsRequire, bool dbetaIsRequire, const aclTensor *dxOut,
+                                                    const aclTensor *dgammaOut, const aclTensor *dbetaOut, uint64_t *workspaceSize,
+                                                    aclOpExecutor **executor)
+{
+    static const char *const names[] = {"dy", "x", "mean", "rstd", "gamma", "dxOut", "dgammaOut", "dbetaOut", "beta"};
+    const aclTensor *const tensors[] = {
+        dy, x, mean, rstd, gamma, dxOut, dgammaIsRequire ? dgammaOut : NULL, dbetaIsRequire ? dbetaOut : NULL, beta};
+    const enum operator_id id = OPERATOR_GroupNormSwishGrad;
+    int64_t sizes[4];
+    struct plan *plan;
+    TRY(read_sizes(id, x, dataFormatOptional, numGroups, sizes));
+    REQUIRE(dy && mean && rstd && dxOut, ACLNN_ERROR_NULLPTR, "aclnnGroupNormSwishGrad: dy, mean, rstd or dxOut is null");
+    TRY(plan_begin(id, run_backward, workspaceSize, executor, &plan));
+    struct group_norm *const g = PLAN_IMMEDIATE(plan, struct group_norm);
+    stage_begin(&g->staging);
+    g->swish = swishScale;
+    const int64_t elements = x->view.count, channels = sizes[1], statistics = sizes[0] * numGroups;
+    const int64_t counts[] = {elements, elements, statistics, statistics, channels, elements, channels, channels, channels};
+    for (int i = 0; i <= B_BETA; ++i)
+        PLAN_TRY(plan,
+                 plan_optional(plan, tensors[i], i >= GRAD_INPUT && i <= GRAD_BETA ? ROLE_OUTPUT : ROLE_INPUT, names[i], NULL));
+    PLAN_TRY(plan, set_shape(&plan->operands[B_INPUT], sizes, operator_name(id), g));
+    for (int i = 0; i <= B_BETA; ++i)
+        PLAN_TRY(plan, take(plan, g, i, counts[i], names[i]));
+    g->sums = stage_reserve(&g->staging, (uint64_t)(2 * sizes[0] * channels) * sizeof(double));
+    g->slopes = stage_reserve(&g->staging, (uint64_t)(elements * accumulate_bytes(g->type)));
+    return plan_finish(plan, g->staging.bytes, workspaceSize, executor);
+}
+ACLNN_PHASE_2(GroupNormSwishGrad)
