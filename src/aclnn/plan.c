@@ -133,6 +133,7 @@ int plan_begin(enum operator_id id, plan_run_fn run, const uint64_t *workspace_s
     p->state = PLAN_BUILDING;
     p->repeatable = NULL;
     p->operand_count = 0;
+    p->copes_with_overlap = p->copes_with_same = p->copied = 0;
     p->workspace = NULL;
     p->workspace_bytes = 0;
     p->extra = NULL;
@@ -200,8 +201,74 @@ int plan_extra(struct plan *plan, size_t bytes, void **memory)
     return 0;
 }
 
+/* --- inputs that share memory with an output ------------------------------------------------------------------------ */
+
+static bool same_place(const struct view *a, const struct view *b)
+{
+    return a->data == b->data && a->dtype == b->dtype && view_same_sizes(a, b) &&
+           memcmp(a->strides, b->strides, a->ndim * sizeof a->strides[0]) == 0;
+}
+
+static bool must_copy(const struct plan *plan, int input)
+{
+    const struct view *const in = &plan->operands[input];
+    for (int i = 0; i < plan->operand_count; ++i) {
+        const struct view *const out = &plan->operands[i];
+        if (i == input || !(plan->roles[i] & ROLE_OUTPUT) || !out->data || !view_overlaps(in, out))
+            continue;
+        if (!(plan->copes_with_same >> input & 1 && same_place(in, out)))
+            return true;
+    }
+    return false;
+}
+
+/* Bytes of everything between the first and the last element: a copy of them keeps the strides, which plans rely on. */
+static uint64_t copy_bytes(const struct view *v)
+{
+    const char *first, *last;
+    view_range(v, &first, &last);
+    return ((uint64_t)(last - first) + 63) / 64 * 64;
+}
+
+/* Marks the inputs to copy; returns the workspace with room for them. */
+static uint64_t add_copies(struct plan *plan, uint64_t workspace)
+{
+    for (int i = 0; i < plan->operand_count; ++i) {
+        if (plan->roles[i] != ROLE_INPUT || plan->copes_with_overlap >> i & 1 || !plan->operands[i].data || !must_copy(plan, i))
+            continue;
+        if (!plan->copied)
+            workspace = plan->copies_at = (workspace + 63) / 64 * 64;
+        plan->copied |= (uint16_t)(1u << i);
+        workspace += copy_bytes(&plan->operands[i]);
+    }
+    return workspace;
+}
+
+static __attribute__((noinline)) int run_with_copies(struct plan *plan)
+{
+    char *originals[PLAN_OPERANDS], *room = (char *)plan->workspace + plan->copies_at;
+    for (int i = 0; i < plan->operand_count; ++i) {
+        struct view *const v = &plan->operands[i];
+        const char *first, *last;
+        if (!(plan->copied >> i & 1))
+            continue;
+        view_range(v, &first, &last);
+        memcpy(room, first, (size_t)(last - first));
+        originals[i] = v->data;
+        v->data = room + (v->data - first);
+        room += ((uint64_t)(last - first) + 63) / 64 * 64;
+    }
+    const int code = plan->run(plan);
+    for (int i = 0; i < plan->operand_count; ++i) /* a repeatable plan runs again */
+        if (plan->copied >> i & 1)
+            plan->operands[i].data = originals[i];
+    return code;
+}
+
 int plan_finish(struct plan *plan, uint64_t workspace, uint64_t *workspace_size, struct aclOpExecutor **executor)
 {
+    if (!plan->small && plan->copes_with_overlap != PLAN_ALL_OPERANDS)
+        workspace = add_copies(plan, workspace);
     plan->state = PLAN_READY;
     plan->workspace_bytes = workspace;
     *workspace_size = workspace;
@@ -253,7 +320,7 @@ static int plan_task_run(struct task *task)
         pthread_mutex_lock(&launches->running);
         p->workspace = task->out;
     }
-    const int code = p->run(p);
+    const int code = __builtin_expect(p->copied != 0, 0) ? run_with_copies(p) : p->run(p);
     if (launches)
         pthread_mutex_unlock(&launches->running);
     if (code == 0)

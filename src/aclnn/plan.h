@@ -16,7 +16,7 @@
 #include "runtime/task.h"
 #include "tensor/tensor.h"
 
-enum { PLAN_OPERANDS = 16, PLAN_IMMEDIATE_BYTES = 384 };
+enum { PLAN_OPERANDS = 16, PLAN_IMMEDIATE_BYTES = 384, PLAN_ALL_OPERANDS = 0xffff };
 
 enum operand_role { ROLE_INPUT = 1, ROLE_OUTPUT = 2, ROLE_BOTH = 3 };
 
@@ -34,7 +34,12 @@ struct plan {
     uint8_t operand_count;
     uint8_t roles[PLAN_OPERANDS];
     struct plan_launches *repeatable; /* owned; NULL: the plan serves one launch */
-    void *workspace;                  /* given in phase 2; workspace_bytes long */
+    /* Inputs that share memory with an output, as bits of operands. An operator may read what it has already written, so such an
+     * input is copied to the workspace before the run, unless the operator said that it copes: with any overlap, or with an
+     * input that is the very output (same place, strides and type). */
+    uint16_t copes_with_overlap, copes_with_same, copied;
+    uint64_t copies_at; /* in the workspace */
+    void *workspace;    /* given in phase 2; workspace_bytes long */
     uint64_t workspace_bytes;
     void *extra;              /* owned heap block: operand lists of foreach operators and the like */
     struct view *extra_views; /* in extra: further operands, counted below; all treated as ROLE_BOTH */

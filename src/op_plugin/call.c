@@ -1,6 +1,7 @@
 /* Handles of a call, its two phases, and what is known about its failure. See call.h. */
 #include "op_plugin/call.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,20 @@ const aclBoolArray *call_bools(struct call *call, struct npu_bools bools)
     return call_keep(call, cann.aclCreateBoolArray(bools.values, (uint64_t)bools.count), HANDLE_BOOLS);
 }
 
-const aclTensorList *call_tensors(struct call *call, struct npu_tensors tensors)
+void call_refuse(struct call *call, const struct npu_tensor *t, const char *argument)
+{
+    static _Thread_local char text[160];
+    const char *const detail = cann.aclGetRecentErrMsg ? cann.aclGetRecentErrMsg() : NULL;
+    if (call->refusal)
+        return; /* the first mistake is told */
+    if (t->ndim > CALL_DIMS)
+        snprintf(text, sizeof text, "%s has %d dimensions; at most %d are allowed", argument, t->ndim, CALL_DIMS);
+    else
+        snprintf(text, sizeof text, "no handle for %s: %s", argument, detail ? detail : "no further detail");
+    call->refusal = text;
+}
+
+const aclTensorList *call_tensors(struct call *call, struct npu_tensors tensors, const char *argument)
 {
     aclTensor *few[CALL_LIST] = {NULL};
     aclTensor **const list = tensors.count <= CALL_LIST ? few : malloc((size_t)tensors.count * sizeof *list);
@@ -58,6 +72,8 @@ const aclTensorList *call_tensors(struct call *call, struct npu_tensors tensors)
     if (list)
         while (n < tensors.count && (list[n] = make_tensor(&tensors.values[n])) != NULL)
             ++n;
+    if (list && n < tensors.count)
+        call_refuse(call, &tensors.values[n], argument);
     if (list && n == tensors.count)
         made = cann.aclCreateTensorList(list, (uint64_t)n);
     for (int64_t i = 0; list && !made && i < n; ++i)
@@ -110,10 +126,19 @@ static int launch_with_workspace(const struct call *call, phase_2_fn phase_2, ac
     return code;
 }
 
+/* Phase 1 saw NULL in the handle's place; its words on that would mislead, so they are dropped. */
+static int refuse(const struct call *call)
+{
+    if (cann.aclGetRecentErrMsg)
+        cann.aclGetRecentErrMsg();
+    return fail(call->refusal ? 161002 : 161001, call->name,
+                call->refusal ? call->refusal : "a handle could not be made from an argument");
+}
+
 int call_launch(struct call *call, int code, phase_2_fn phase_2, aclrtStream stream)
 {
-    if (__builtin_expect(call->incomplete && code == 0, 0))
-        return fail(161001, call->name, "a handle could not be made from an argument");
+    if (__builtin_expect(call->incomplete, 0))
+        return refuse(call);
     if (__builtin_expect(code != 0, 0))
         return code;
     return call->workspace_bytes == 0 ? phase_2(NULL, 0, call->executor, stream) : launch_with_workspace(call, phase_2, stream);

@@ -9,7 +9,7 @@
 #include "op_plugin/api.h"
 #include "op_plugin/op_plugin.h"
 
-enum { CALL_HANDLES = 28, CALL_LIST = 64 };
+enum { CALL_HANDLES = 28, CALL_LIST = 64, CALL_DIMS = 8 /* of a tensor, CANN's limit */ };
 
 enum handle_kind { HANDLE_TENSOR, HANDLE_SCALAR, HANDLE_INTS, HANDLE_FLOATS, HANDLE_BOOLS, HANDLE_TENSORS, HANDLE_SCALARS };
 
@@ -17,8 +17,9 @@ struct call {
     const char *name;
     uint64_t workspace_bytes;
     aclOpExecutor *executor;
-    uint32_t count;  /* of handles */
-    bool incomplete; /* a handle couldn't be made: don't call */
+    uint32_t count;      /* of handles */
+    bool incomplete;     /* a handle couldn't be made: don't call */
+    const char *refusal; /* why, if it is known; of this thread */
     uint8_t kinds[CALL_HANDLES];
     const void *handles[CALL_HANDLES];
 };
@@ -28,7 +29,7 @@ typedef int (*phase_2_fn)(void *workspace, uint64_t workspace_bytes, aclOpExecut
 const aclScalar *call_scalar(struct call *call, const struct npu_scalar *scalar);
 const aclIntArray *call_ints(struct call *call, struct npu_ints ints);
 const aclBoolArray *call_bools(struct call *call, struct npu_bools bools);
-const aclTensorList *call_tensors(struct call *call, struct npu_tensors tensors);
+const aclTensorList *call_tensors(struct call *call, struct npu_tensors tensors, const char *argument);
 const aclScalarList *call_scalars(struct call *call, struct npu_scalars scalars);
 /* Runs phase 2 if phase 1 gave 0, destroys the handles, notes the name on failure. */
 int call_finish(struct call *call, int phase_1_code, phase_2_fn phase_2, aclrtStream stream);
@@ -36,6 +37,8 @@ int call_finish(struct call *call, int phase_1_code, phase_2_fn phase_2, aclrtSt
 int call_launch(struct call *call, int phase_1_code, phase_2_fn phase_2, aclrtStream stream);
 int call_end(struct call *call, int code);
 int call_missing(const char *name);
+/* Notes why CANN made no handle for a tensor. */
+void call_refuse(struct call *call, const struct npu_tensor *t, const char *argument);
 
 static inline const void *call_keep(struct call *call, const void *handle, enum handle_kind kind)
 {
@@ -60,16 +63,21 @@ static inline aclTensor *make_tensor(const struct npu_tensor *t)
 }
 
 /* CANN's declarations aren't consistent about const on tensors, so this is a mutable handle. */
-static inline aclTensor *call_tensor(struct call *call, const struct npu_tensor *t)
+static inline aclTensor *call_tensor(struct call *call, const struct npu_tensor *t, const char *argument)
 {
-    return t ? (aclTensor *)call_keep(call, make_tensor(t), HANDLE_TENSOR) : NULL;
+    if (!t)
+        return NULL;
+    aclTensor *const handle = make_tensor(t);
+    if (__builtin_expect(handle == NULL, 0))
+        call_refuse(call, t, argument);
+    return (aclTensor *)call_keep(call, handle, HANDLE_TENSOR);
 }
 
 /* An empty list of dimensions means all of them, in words that every operator understands. */
 static inline struct npu_ints every_dim(const struct npu_tensor *self, struct npu_ints dim)
 {
-    static const int64_t all[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    return dim.count ? dim : (struct npu_ints){all, self->ndim <= 8 ? self->ndim : 8};
+    static const int64_t all[CALL_DIMS] = {0, 1, 2, 3, 4, 5, 6, 7};
+    return dim.count ? dim : (struct npu_ints){all, self->ndim <= CALL_DIMS ? self->ndim : CALL_DIMS};
 }
 
 /* Codes for ATen's words; the bridge has checked the words. */
@@ -81,11 +89,11 @@ int64_t scatter_reduce_mode(const char *reduce);
 #define INT_SCALAR(number) ((struct npu_scalar){ACL_INT64, {.i64 = (number)}})
 
 /* Argument spellings of functions.def. */
-#define T(tensor) call_tensor(&call, tensor)
+#define T(tensor) call_tensor(&call, tensor, #tensor)
 #define S(scalar) (aclScalar *)call_scalar(&call, scalar)
 #define I(ints) (aclIntArray *)call_ints(&call, ints)
 #define B(bools) (aclBoolArray *)call_bools(&call, bools)
-#define TL(tensors) (aclTensorList *)call_tensors(&call, tensors)
+#define TL(tensors) (aclTensorList *)call_tensors(&call, tensors, #tensors)
 #define SL(scalars) (aclScalarList *)call_scalars(&call, scalars)
 #define CUBE_KEEP 0 /* cubeMathType: keep the dtype */
 

@@ -76,6 +76,7 @@ static int plan_copy(enum operator_id id, const aclTensor *to, const char *to_na
     PLAN_REQUIRE(plan, view_expand(&expanded, out->sizes, out->ndim), ACLNN_ERROR_PARAM, "%s: %s %s doesn't broadcast to %s %s",
                  operator_name(id), from_name, view_text(in), to_name, view_text(out));
     PLAN_TRY(plan, elementwise_check_output(id, out, to_name));
+    plan->copes_with_overlap = PLAN_ALL_OPERANDS;
     const uint64_t workspace = elementwise_overlaps(out, in) ? (uint64_t)in->count * dtype_bytes((enum dtype)in->dtype) : 0;
     plan->task.flags = out->count <= SMALL_STRIDED_ELEMENTS ? TASK_SMALL : 0;
     return plan_finish(plan, workspace, workspace_size, executor);

@@ -264,6 +264,7 @@ static int triangle_plan(enum operator_id id, const aclTensor *self, int64_t dia
         PLAN_TRY(plan, plan_output(plan, out, "out", &to));
         PLAN_TRY(plan, check_same_dtype(plan, from, "self", to, "out"));
         PLAN_TRY(plan, check_sizes(plan, to, "out", from->sizes, from->ndim));
+        plan->copes_with_same = 1; /* self */
     }
     PLAN_TRY(plan, check_output_not_expanded(plan, to, in_place ? "selfRef" : "out"));
     PLAN_REQUIRE(plan, from->ndim >= 2, ACLNN_ERROR_PARAM, "%s: self is %s; it has at least two dimensions", name_of(plan),

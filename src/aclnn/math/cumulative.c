@@ -170,6 +170,7 @@ static int scan_plan(enum operator_id id, const aclTensor *self, int64_t dim, en
     TRY(plan_begin(id, scan_run, workspace_size, executor, &plan));
     struct scan_job *const job = PLAN_IMMEDIATE(plan, struct scan_job);
     job->scan = scan;
+    plan->copes_with_same = 1; /* self */
     PLAN_TRY(plan, scan_checked(plan, self, dim, out, &job->dim));
     const struct view *const from = &plan->operands[0], *const to = &plan->operands[1];
     if (dtype_kind((enum dtype)from->dtype) == KIND_COMPLEX || dtype_kind((enum dtype)to->dtype) == KIND_COMPLEX)

@@ -338,7 +338,7 @@ struct elementwise_job {
     uint8_t half;                                   /* the promoted type when it is a half type, else DTYPE_NONE */
     uint8_t input_dtypes[ELEMENTWISE_OPERANDS - 1]; /* as the kernel takes them */
     uint8_t constant_dtypes[ELEMENTWISE_OPERANDS - 1];
-    uint8_t copied[ELEMENTWISE_OPERANDS - 1];  /* overlaps the output: goes through the workspace */
+    uint8_t copied[ELEMENTWISE_OPERANDS - 1];  /* overlaps this pass's output or an earlier one's: goes through the workspace */
     int8_t operands[ELEMENTWISE_OPERANDS - 1]; /* index in the plan; -1: a constant */
     union elementwise_scalar constants[ELEMENTWISE_OPERANDS - 1];
     union elementwise_scalar scalars[ELEMENTWISE_SCALARS];
@@ -352,8 +352,25 @@ struct elementwise_jobs {
 
 static uint64_t view_bytes(const struct view *v) { return ((uint64_t)v->count * dtype_bytes((enum dtype)v->dtype) + 63) / 64 * 64; }
 
-/* workspace: where copies of overlapping inputs go; moved past them. */
-static int run_job(const struct plan *plan, const struct elementwise_job *job, char **workspace)
+/* The tensors that a pass reads. Copies go to *workspace, which moves past them, before any pass writes. */
+static void take_inputs(const struct plan *plan, const struct elementwise_job *job, struct view *inputs, char **workspace)
+{
+    for (int i = 0; i < job->input_count; ++i) {
+        if (job->operands[i] < 0)
+            continue;
+        const struct view *const original = &plan->operands[job->operands[i]];
+        inputs[i] = *original;
+        if (!job->copied[i])
+            continue;
+        inputs[i].data = *workspace;
+        view_make_contiguous(&inputs[i]);
+        copy_view(&inputs[i], original);
+        *workspace += view_bytes(&inputs[i]);
+    }
+}
+
+/* inputs: as operands of the plan, or copies of them. */
+static int run_job(const struct plan *plan, const struct elementwise_job *job, const struct view *inputs)
 {
     struct strided_loop loop;
     loop_begin(&loop, (enum elementwise_id)job->kernel, (enum dtype)job->compute);
@@ -365,16 +382,9 @@ static int run_job(const struct plan *plan, const struct elementwise_job *job, c
             loop_add_constant(&loop, (enum dtype)job->constant_dtypes[i], job->constants[i], dtype);
             continue;
         }
-        struct view in = plan->operands[job->operands[i]];
-        if (job->copied[i]) {
-            const struct view original = in;
-            in.data = *workspace;
-            view_make_contiguous(&in);
-            copy_view(&in, &original);
-            *workspace += view_bytes(&in);
-        }
-        loop_add(&loop, &in, dtype);
-        if (job->half != DTYPE_NONE && dtype_kind((enum dtype)in.dtype) == KIND_INTEGER && in.count > 1)
+        const struct view *const in = &inputs[i];
+        loop_add(&loop, in, dtype);
+        if (job->half != DTYPE_NONE && dtype_kind((enum dtype)in->dtype) == KIND_INTEGER && in->count > 1)
             loop_round_through(&loop, (enum dtype)job->half);
     }
     _Atomic bool zero_found = false;
@@ -395,9 +405,12 @@ static int run_job(const struct plan *plan, const struct elementwise_job *job, c
 static int run_jobs(struct plan *plan)
 {
     const struct elementwise_jobs *const all = PLAN_IMMEDIATE(plan, struct elementwise_jobs);
+    struct view inputs[ELEMENTWISE_PASSES][ELEMENTWISE_OPERANDS - 1];
     char *workspace = plan->workspace;
     for (int i = 0; i < all->count; ++i)
-        TRY(run_job(plan, &all->jobs[i], &workspace));
+        take_inputs(plan, &all->jobs[i], inputs[i], &workspace);
+    for (int i = 0; i < all->count; ++i)
+        TRY(run_job(plan, &all->jobs[i], inputs[i]));
     return 0;
 }
 
@@ -456,6 +469,16 @@ static bool plan_as_small(const struct elementwise_call *call, enum dtype promot
     return true;
 }
 
+/* Does a pass before this one write what it reads? */
+static bool written_before(struct plan *plan, const struct elementwise_job *job, const struct view *in)
+{
+    const struct elementwise_jobs *const all = PLAN_IMMEDIATE(plan, struct elementwise_jobs);
+    for (const struct elementwise_job *earlier = all->jobs; earlier < job; ++earlier)
+        if (view_overlaps(&plan->operands[earlier->out], in))
+            return true;
+    return false;
+}
+
 /* Adds one pass to the plan. *workspace grows by what copies of overlapping inputs need. */
 static int plan_job(const struct elementwise_call *call, enum dtype promoted, struct plan *plan, struct elementwise_job *job,
                     uint64_t *workspace)
@@ -486,7 +509,7 @@ static int plan_job(const struct elementwise_call *call, enum dtype promoted, st
         job->operands[i] = (int8_t)plan->operand_count;
         TRY(plan_input(plan, call->inputs[i].tensor, call->inputs[i].name, NULL));
         const struct view *const in = &plan->operands[plan->operand_count - 1];
-        if (elementwise_overlaps(out, in)) {
+        if (elementwise_overlaps(out, in) || written_before(plan, job, in)) {
             job->copied[i] = 1;
             *workspace += view_bytes(in);
         }
@@ -545,6 +568,7 @@ int elementwise_plan_passes(const struct elementwise_call *calls, int count, uin
         for (int i = 0; i < count; ++i)
             PLAN_TRY(plan, plan_job(&calls[i], promoted[i], plan, &all->jobs[i], &workspace));
         plan->task.flags = calls[0].out.tensor->view.count <= SMALL_STRIDED_ELEMENTS ? TASK_SMALL : 0;
+        plan->copes_with_overlap = PLAN_ALL_OPERANDS;
     }
     return plan_finish(plan, workspace, workspace_size, executor);
 }

@@ -310,6 +310,7 @@ static int scatter_checked(struct plan *plan, const struct scatter_arguments *a)
                                 .reduce = (enum scatter_reduce)a->reduce,
                                 .has_value = a->value != NULL,
                                 .exclude_self = a->exclude_self && a->reduce != SCATTER_none};
+    plan->copes_with_same = 1; /* self */
     TRY(a->out ? plan_input(plan, a->self, "self", &from) : plan_optional(plan, NULL, ROLE_INPUT, "self", &from));
     TRY(plan_input(plan, a->index, "index", &list));
     TRY(a->value ? plan_optional(plan, NULL, ROLE_INPUT, "value", &source) : plan_input(plan, a->source, "src", &source));

@@ -18,26 +18,40 @@ enum { CHUNK = 1 << 14 }; /* elements whose set ones are counted together */
 
 static int64_t chunks_of(int64_t count) { return (count + CHUNK - 1) / CHUNK; }
 
+/* Of complex numbers, which have no accumulate type: n at most STEP, so that they fit a tile. */
+static void read_complex_mask(uint8_t *set, const struct view *mask, int64_t first, int64_t n)
+{
+    double tile[TILE];
+    tile_gather(tile, mask, first, n);
+    for (int64_t i = 0; i < n; ++i)
+        if (mask->dtype == DTYPE_C128) {
+            set[i] = tile[2 * i] != 0 || tile[2 * i + 1] != 0;
+        } else {
+            const float *const pair = (const float *)(const void *)tile + 2 * i;
+            set[i] = pair[0] != 0 || pair[1] != 0;
+        }
+}
+
 /* Whether each of n elements is set, as bytes of 0 and 1. */
 static void read_mask(uint8_t *set, const struct view *mask, int64_t first, int64_t n)
 {
     double tile[TILE];
-    struct view real = *mask;
+    if (dtype_kind((enum dtype)mask->dtype) == KIND_COMPLEX) {
+        read_complex_mask(set, mask, first, n);
+        return;
+    }
     if (mask->dtype == DTYPE_B8 || mask->dtype == DTYPE_U8 || mask->dtype == DTYPE_I8) {
         tile_gather(set, mask, first, n);
         for (int64_t i = 0; i < n; ++i)
             set[i] = set[i] != 0;
         return;
     }
-    const int parts = dtype_kind((enum dtype)mask->dtype) == KIND_COMPLEX && view_as_real(&real) ? 2 : 1;
-    const enum accumulate type = accumulate_of((enum dtype)real.dtype);
-    tile_read(tile, type, &real, first * parts, n * parts);
-    for (int64_t i = 0; i < n * parts; ++i) {
-        const uint8_t is_set = type == ACCUMULATE_F64   ? tile[i] != 0
-                               : type == ACCUMULATE_F32 ? ((const float *)(const void *)tile)[i] != 0
-                                                        : ((const int64_t *)(const void *)tile)[i] != 0;
-        set[i / parts] = (uint8_t)(is_set | (i % parts ? set[i / parts] : 0));
-    }
+    const enum accumulate type = accumulate_of((enum dtype)mask->dtype);
+    tile_read(tile, type, mask, first, n);
+    for (int64_t i = 0; i < n; ++i)
+        set[i] = type == ACCUMULATE_F64   ? tile[i] != 0
+                 : type == ACCUMULATE_F32 ? ((const float *)(const void *)tile)[i] != 0
+                                          : ((const int64_t *)(const void *)tile)[i] != 0;
 }
 
 struct mask_work {

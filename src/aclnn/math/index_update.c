@@ -15,7 +15,7 @@ enum { SELF, INDEX, SOURCE, OUT };
 
 struct update_job {
     int dim;
-    bool fills, adds;
+    bool fills, adds, scales;
     complex64_pair value;  /* fill: one element */
     complex64_pair scale;  /* add: source is multiplied by it, */
     int64_t integer_scale; /* or by this */
@@ -73,7 +73,7 @@ static struct view scaled_source(struct plan *plan)
     const struct update_job *const job = PLAN_IMMEDIATE(plan, struct update_job);
     const struct view *const in = &plan->operands[SOURCE];
     struct view out = *in;
-    if (plan->workspace_bytes == 0 || in->count == 0)
+    if (!job->scales || in->count == 0)
         return *in;
     out.data = plan->workspace;
     view_make_contiguous(&out);
@@ -150,6 +150,7 @@ static int update_checked(struct plan *plan, const struct update_arguments *a)
 {
     struct update_job *const job = PLAN_IMMEDIATE(plan, struct update_job);
     struct view *from, *index, *source, *to;
+    plan->copes_with_same = 1u << SELF;
     TRY(a->out ? plan_input(plan, a->self, "self", &from) : plan_optional(plan, NULL, ROLE_INPUT, "self", &from));
     TRY(add_index(plan, a, &index));
     TRY(job->fills ? plan_optional(plan, NULL, ROLE_INPUT, "source", &source) : plan_input(plan, a->source, "source", &source));
@@ -184,7 +185,8 @@ static int update_plan(enum operator_id id, struct update_arguments arguments, s
         PLAN_TRY(plan, check_factor(plan, alpha, "alpha", (enum dtype)source->dtype));
         kept->scale = scalar_to_complex(alpha);
         kept->integer_scale = scalar_to_int64(alpha);
-        if (kept->scale.re != 1 || kept->scale.im != 0)
+        kept->scales = kept->scale.re != 1 || kept->scale.im != 0;
+        if (kept->scales)
             workspace = (uint64_t)source->count * dtype_bytes((enum dtype)source->dtype);
     }
     return finish_by_size(plan, workspace, workspace_size, executor);

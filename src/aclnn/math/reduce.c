@@ -98,6 +98,14 @@ static int take_memory(const struct plan *plan, int64_t bytes, char **memory)
     return 0;
 }
 
+/* "Is any of nothing true, are all?" have the sum's and the product's answers, not those of the extremes. */
+static enum fold fold_of(const struct reduce_job *job, const struct reduction *r)
+{
+    if (job->map != MAP_nonzero || r->reduced_count > 0)
+        return job->fold;
+    return job->fold == FOLD_min ? FOLD_prod : FOLD_sum;
+}
+
 static int reduce_run(struct plan *plan)
 {
     const struct reduce_job *const job = PLAN_IMMEDIATE(plan, struct reduce_job);
@@ -115,9 +123,7 @@ static int reduce_run(struct plan *plan)
         else
             center_f32(job, (float *)(void *)center, r.reduced_count, r.kept_count);
     }
-    /* "Is any of nothing true?" has the sum's answer, not the maximum's. */
-    const bool any_of_nothing = job->map == MAP_nonzero && r.reduced_count == 0 && job->fold == FOLD_max;
-    reduction_run(&r, any_of_nothing ? FOLD_sum : job->fold, job->map, job->map_parameter, center, results);
+    reduction_run(&r, fold_of(job, &r), job->map, job->map_parameter, center, results);
     write_results(plan->operands[1], job, results, center);
     if (job->write_center)
         write_results(plan->operands[2], &(struct reduce_job){.type = job->type}, center, center);

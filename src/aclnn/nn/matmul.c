@@ -296,6 +296,7 @@ static int prepare(struct plan *plan, const struct request *q, struct matmul *m)
     TRY(shape_operands(plan, q));
     TRY(choose_factors(plan, q->alpha, q->beta, m));
     m->aside = o[ADDEND].data && view_overlaps(&o[ADDEND], &o[OUT]);
+    plan->copes_with_overlap = 1u << ADDEND;
     merge_batches(o);
     return 0;
 }
@@ -484,6 +485,7 @@ aclnnStatus aclnnAddbmmGetWorkspaceSize(const aclTensor *self, const aclTensor *
                  dtype_name((enum dtype)a->dtype));
     PLAN_TRY(plan, choose_factors(plan, alpha, beta, m));
     m->aside = view_overlaps(addend, o);
+    plan->copes_with_overlap = 1u << 2;                       /* self */
     const int64_t size = a->sizes[0], stride = a->strides[0]; /* a as [rows, batch, depth] */
     a->sizes[0] = a->sizes[1];
     a->strides[0] = a->strides[1];
