@@ -57,6 +57,19 @@
     X(u8, uint8_t, plain, A, a)           \
     X(b8, uint8_t, bool, A, a)
 
+#define CONVERT_NARROW(tag, type, read)                                                      \
+    static void load_narrow_##tag(void *tile_, const void *in_, int64_t stride, int64_t n)   \
+    {                                                                                        \
+        int64_t *restrict tile = tile_;                                                      \
+        const type *restrict in = in_;                                                       \
+        for (int64_t i = 0; i < n; ++i)                                                      \
+            tile[i] = INTEGER_I32(READ_##read(in[i * stride]));                              \
+    }
+CONVERT_NARROW(f64, double, plain)
+CONVERT_NARROW(f32, float, plain)
+CONVERT_NARROW(f16, uint16_t, f16)
+CONVERT_NARROW(bf16, uint16_t, bf16)
+
 TYPES(CONVERT, double, f64)
 TYPES(CONVERT, float, f32)
 TYPES(CONVERT, int64_t, i64)
@@ -71,5 +84,9 @@ TYPES(CONVERT, int64_t, i64)
 
 const struct convert_kernels KERNEL_TABLE(convert_kernels) = {
     .load = {ROWS(load)},
+    .load_narrow = {[DTYPE_F64] = load_narrow_f64,
+                    [DTYPE_F32] = load_narrow_f32,
+                    [DTYPE_F16] = load_narrow_f16,
+                    [DTYPE_BF16] = load_narrow_bf16},
     .store = {ROWS(store)},
 };

@@ -34,6 +34,7 @@ typedef void (*convert_store_fn)(void *out, int64_t stride, const void *tile, in
 
 struct convert_kernels {
     convert_load_fn load[DTYPE_COUNT][ACCUMULATE_COUNT]; /* NULL: complex */
+    convert_load_fn load_narrow[DTYPE_COUNT];            /* floats as i32 to tiles of i64; NULL: other types */
     convert_store_fn store[DTYPE_COUNT][ACCUMULATE_COUNT];
 };
 

@@ -96,6 +96,8 @@ static void to_tiles_of_integers(const struct kernel_set *k, double number)
         const double x = fill(in, from[f], number);
         k->convert->load[from[f]][ACCUMULATE_I64](out, in, 1, COUNT);
         check_all(out, DTYPE_I64, machine_integer(x, 64), k->isa, "load", x);
+        k->convert->load_narrow[from[f]](out, in, 1, COUNT);
+        check_all(out, DTYPE_I64, machine_integer(x, 32), k->isa, "narrow load", x);
     }
 }
 

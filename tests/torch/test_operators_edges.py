@@ -37,6 +37,8 @@ def test_conversion_to_integers_is_one(dtype, device):
     for number in numbers.tolist():
         x = torch.tensor([number])
         assert torch.equal(x.to(device).cumsum(0, dtype=dtype).cpu(), x.cumsum(0, dtype=dtype))
+        assert torch.equal(x.to(device).cumprod(0, dtype=dtype).cpu(), x.cumprod(0, dtype=dtype))
+        assert torch.equal(x.to(device).sum(dtype=dtype).cpu(), x.sum(dtype=dtype))
 
 
 def test_histc_needs_a_finite_range(device):

@@ -29,7 +29,7 @@ struct scan_work {
 static void scan_lines(void *argument, int64_t begin, int64_t end)
 {
     const struct scan_work *const w = argument;
-    const convert_load_fn load = kernels->convert->load[w->in.dtype][w->type];
+    const convert_load_fn load = tile_loader((enum dtype)w->in.dtype, w->type, (enum dtype)w->out.dtype);
     const convert_store_fn store = kernels->convert->store[w->out.dtype][w->type];
     const int64_t in_bytes = (int64_t)dtype_bytes((enum dtype)w->in.dtype);
     const int64_t out_bytes = (int64_t)dtype_bytes((enum dtype)w->out.dtype);
@@ -60,7 +60,7 @@ static void scan_columns(void *argument, int64_t begin, int64_t end)
 {
     const struct scan_work *const w = argument;
     const int last = w->in.ndim - 1;
-    const convert_load_fn load = kernels->convert->load[w->in.dtype][w->type];
+    const convert_load_fn load = tile_loader((enum dtype)w->in.dtype, w->type, (enum dtype)w->out.dtype);
     const convert_store_fn store = kernels->convert->store[w->out.dtype][w->type];
     const fold_pair_fn pair = kernels->reduce->pair[w->scan == SCAN_sum ? FOLD_sum : FOLD_prod][w->type];
     const int64_t in_bytes = (int64_t)dtype_bytes((enum dtype)w->in.dtype);

@@ -114,6 +114,7 @@ static int reduce_run(struct plan *plan)
     char *results, *center = NULL;
     view_as_real(&in);
     reduction_prepare(&r, &in, job->mask, job->type);
+    r.load = tile_loader((enum dtype)in.dtype, job->type, (enum dtype)plan->operands[1].dtype);
     TRY(take_memory(plan, reduce_bytes(&r, job), &results));
     if (job->center != CENTER_none) {
         center = results + reduction_bytes(&r);

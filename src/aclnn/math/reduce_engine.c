@@ -96,6 +96,7 @@ void reduction_prepare(struct reduction *r, const struct view *in, uint32_t mask
 {
     int order[TENSOR_MAX_DIMS];
     *r = (struct reduction){.data = in->data, .dtype = (enum dtype)in->dtype, .type = type, .kept_count = 1, .reduced_count = 1};
+    r->load = kernels->convert->load[r->dtype][type];
     for (int d = 0; d < in->ndim; ++d) {
         *(mask >> d & 1 ? &r->reduced_count : &r->kept_count) *= in->sizes[d];
         if (!(mask >> d & 1))
@@ -116,7 +117,7 @@ static const char *sequence_tile(const struct reduction *r, const char *data, in
 {
     const int last = r->reduced_ndim - 1;
     const int64_t bytes = (int64_t)dtype_bytes(r->dtype);
-    const convert_load_fn load = kernels->convert->load[r->dtype][r->type];
+    const convert_load_fn load = r->load;
     if (last < 0) {
         load(tile, data, 1, n);
         return tile;
@@ -215,7 +216,7 @@ static void fold_few_rows(const struct columns *c, int64_t first, int64_t past, 
         fold(sums, c->data + row_offset(r, first), r->reduced_strides[0], past - first, c->count);
         return;
     }
-    const convert_load_fn load = kernels->convert->load[r->dtype][r->type];
+    const convert_load_fn load = r->load;
     const map_fn map = kernels->reduce->map[r->map][r->type];
     const int64_t row_bytes = c->count * accumulate_bytes(r->type);
     for (int64_t row = first; row < past; ++row) {
@@ -379,7 +380,7 @@ static void arg_column_items(void *argument, int64_t begin, int64_t end)
 {
     const struct reduction *const r = argument;
     const int64_t size = accumulate_bytes(r->type), bytes = (int64_t)dtype_bytes(r->dtype);
-    const convert_load_fn load = kernels->convert->load[r->dtype][r->type];
+    const convert_load_fn load = r->load;
     double tile[COLUMN_BLOCK];
     for (int64_t item = begin; item < end; ++item) {
         const int64_t segment = item / r->chunks, first = segment * r->segment;

@@ -13,6 +13,7 @@ struct reduction {
     const char *data;
     enum dtype dtype;     /* of the input; never complex */
     enum accumulate type; /* of tiles and results */
+    convert_load_fn load; /* elements to tiles; reduction_prepare's may be replaced */
     int kept_ndim, reduced_ndim;
     int64_t kept_sizes[TENSOR_MAX_DIMS], kept_strides[TENSOR_MAX_DIMS];
     int64_t reduced_sizes[TENSOR_MAX_DIMS], reduced_strides[TENSOR_MAX_DIMS];

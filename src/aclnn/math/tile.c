@@ -49,6 +49,13 @@ static void store_run(void *context, char *data, int64_t stride, int64_t done, i
     c->store(data, stride, c->tile + done * c->bytes, n);
 }
 
+convert_load_fn tile_loader(enum dtype in, enum accumulate type, enum dtype out)
+{
+    /* u8 takes the low bits of either; b8 is no sum. */
+    const bool narrow = type == ACCUMULATE_I64 && (out == DTYPE_I32 || out == DTYPE_I16 || out == DTYPE_I8);
+    return narrow && kernels->convert->load_narrow[in] ? kernels->convert->load_narrow[in] : kernels->convert->load[in][type];
+}
+
 void tile_read(void *tile, enum accumulate type, const struct view *v, int64_t first, int64_t count)
 {
     struct convert_run c = {.tile = tile, .bytes = accumulate_bytes(type), .load = kernels->convert->load[v->dtype][type]};

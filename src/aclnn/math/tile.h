@@ -14,6 +14,9 @@ enum { TILE = 2048, WALK_MAX_DIMS = 2 * TENSOR_MAX_DIMS };
 void tile_read(void *tile, enum accumulate type, const struct view *v, int64_t first, int64_t count);
 void tile_write(const struct view *v, int64_t first, int64_t count, const void *tile, enum accumulate type);
 
+/* How elements of type `in` enter a sum of `type` whose result is of type `out`: as if they were converted to `out` first. */
+convert_load_fn tile_loader(enum dtype in, enum accumulate type, enum dtype out);
+
 /* Elements (of any type) of v to and from contiguous memory, unconverted. */
 void tile_gather(void *memory, const struct view *v, int64_t first, int64_t count);
 void tile_scatter(const struct view *v, int64_t first, int64_t count, const void *memory);
