@@ -7,6 +7,7 @@
 #define BASE_ERROR_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     ERROR_INVALID_PARAM = 100000,
@@ -17,7 +18,6 @@ enum {
     ERROR_RT_PARAM_INVALID = 107000,
     ERROR_RT_INVALID_DEVICE = 107001,
     ERROR_RT_CONTEXT_NULL = 107002,
-    ERROR_RT_STREAM_CONTEXT = 107003,
     ERROR_RT_INVALID_HANDLE = 107017,
     ERROR_RT_WAIT_TIMEOUT = 107019,
     ERROR_RT_FEATURE_UNSUPPORTED = 207000,
@@ -29,7 +29,6 @@ enum {
     ERROR_INTERNAL = 500000,
     ACLNN_ERROR_NULLPTR = 161001,
     ACLNN_ERROR_PARAM = 161002,
-    ACLNN_ERROR_RUNTIME = 361001,
     ACLNN_ERROR_INNER = 561000,
     ACLNN_ERROR_EXECUTOR = 561102,
 };
@@ -44,8 +43,18 @@ int error_take_last(void);
 /* What aclGetRecentErrMsg returns: NULL when there is nothing new. */
 const char *error_take_text(void);
 
-/* Copies the newest text without clearing it (for errors that move from one thread to another). */
-void error_copy_text(char *text, size_t bytes);
+/* How much a thread has written so far. Work that runs in somebody's thread but isn't his (a task in the caller) takes a mark
+ * before and takes out what it added after, so that the thread's own words and last code stay. */
+struct error_mark {
+    uint32_t written; /* calls of error_set */
+    int32_t last_code;
+};
+extern _Thread_local struct error_mark error_written;
+
+static inline struct error_mark error_here(void) { return error_written; }
+
+/* Moves what was written since the mark to `text` (newest first, "" when nothing was), and gives the last code back. */
+void error_take_since(struct error_mark mark, char *text, size_t bytes);
 
 #define FAIL(code, ...) return error_set((code), __func__, __VA_ARGS__)
 #define REQUIRE(condition, code, ...)     \

@@ -52,28 +52,33 @@ static void visit_check_read(void *context, const char *first, const char *last,
         check->reads |= first < check->failure->poisons[i].last && check->failure->poisons[i].first < last;
 }
 
-static void poison_outputs_and_drop(struct failure *failure, struct task *task)
+/* Called with the lock. */
+static void poison_outputs(struct failure *failure, struct task *task)
 {
     if (task->class->ranges)
         task->class->ranges(task, visit_poison_written, failure);
+}
+
+/* Called without the lock: giving back what a task owns may take others. */
+static void drop(struct task *task)
+{
     if (task->class->drop)
         task->class->drop(task);
 }
 
-void failure_park(struct failure *failure, struct task *task, int code)
+void failure_park(struct failure *failure, struct task *task, int code, struct error_mark mark)
 {
+    char text[sizeof failure->text - 128];
+    error_take_since(mark, text, sizeof text); /* the words now belong to the stream, not to the thread that ran the task */
     pthread_mutex_lock(&failure->lock);
     if (!atomic_load(&failure->failed)) {
-        char text[sizeof failure->text - 128];
-        error_copy_text(text, sizeof text);
         failure->code = code;
         snprintf(failure->text, sizeof failure->text, "%s failed while it ran on the device: %s", task->class->name(task), text);
     }
-    error_take_text(); /* the words now belong to the stream, not to its thread */
-    error_take_last();
-    poison_outputs_and_drop(failure, task);
+    poison_outputs(failure, task);
     atomic_store(&failure->failed, true);
     pthread_mutex_unlock(&failure->lock);
+    drop(task);
 }
 
 bool failure_skips(struct failure *failure, struct task *task)
@@ -85,9 +90,11 @@ bool failure_skips(struct failure *failure, struct task *task)
         if (!check.reads && task->class->ranges)
             task->class->ranges(task, visit_check_read, &check);
         if (check.reads)
-            poison_outputs_and_drop(failure, task);
+            poison_outputs(failure, task);
     }
     pthread_mutex_unlock(&failure->lock);
+    if (check.reads)
+        drop(task);
     return check.reads;
 }
 

@@ -9,13 +9,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/error.h"
 #include "runtime/task.h"
 
 struct failure {
     atomic_bool failed, stops;
     pthread_mutex_t lock; /* guards everything below */
     int code;
-    char text[1024];
+    char text[1024]; /* starts with the operator's name */
     struct poison {
         const char *first, *last;
     } *poisons; /* owned */
@@ -24,8 +25,8 @@ struct failure {
 
 int failure_init(struct failure *failure);
 void failure_destroy(struct failure *failure);
-/* The task failed with this code; its text is in the thread's error slot. Drops the task. */
-void failure_park(struct failure *failure, struct task *task, int code);
+/* The task failed with this code; what the thread wrote since the mark are its words. Drops the task. */
+void failure_park(struct failure *failure, struct task *task, int code, struct error_mark mark);
 /* Called while failed: does the task read poisoned memory, or stops the stream? Then it is dropped and its outputs are poisoned. */
 bool failure_skips(struct failure *failure, struct task *task);
 /* Writes the parked text into the calling thread's slot, clears the failure, returns its code (0: none). */

@@ -88,9 +88,10 @@ static __attribute__((noinline)) void execute_slow(struct stream *s, struct task
 {
     if (failure_skips(&s->failure, task))
         return;
+    const struct error_mark mark = error_here();
     const int code = task->run(task);
     if (code != 0)
-        failure_park(&s->failure, task, code);
+        failure_park(&s->failure, task, code, mark);
 }
 
 static inline void execute(struct stream *s, struct task *task)
@@ -99,9 +100,10 @@ static inline void execute(struct stream *s, struct task *task)
         execute_slow(s, task);
         return;
     }
+    const struct error_mark mark = error_here();
     const int code = task->run(task);
     if (__builtin_expect(code != 0, 0))
-        failure_park(&s->failure, task, code);
+        failure_park(&s->failure, task, code, mark);
 }
 
 /* Wakes who waits for `head` or less; those of them that want more say so again. */

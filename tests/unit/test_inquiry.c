@@ -17,7 +17,6 @@ static void codes(void)
     CHECK_INT(ERROR_RT_PARAM_INVALID, ACL_ERROR_RT_PARAM_INVALID);
     CHECK_INT(ERROR_RT_INVALID_DEVICE, ACL_ERROR_RT_INVALID_DEVICEID);
     CHECK_INT(ERROR_RT_CONTEXT_NULL, ACL_ERROR_RT_CONTEXT_NULL);
-    CHECK_INT(ERROR_RT_STREAM_CONTEXT, ACL_ERROR_RT_STREAM_CONTEXT);
     CHECK_INT(ERROR_RT_INVALID_HANDLE, ACL_ERROR_RT_INVALID_HANDLE);
     CHECK_INT(ERROR_RT_WAIT_TIMEOUT, ACL_ERROR_RT_WAIT_TIMEOUT);
     CHECK_INT(ERROR_RT_FEATURE_UNSUPPORTED, ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
@@ -61,8 +60,33 @@ static void texts(void)
     for (int i = 0; i < 3; ++i)
         error_set(4, "large", "%s", large);
     CHECK_INT(strlen(aclGetRecentErrMsg()), 2047);
+
+    /* What was added since a mark, also when the older words were cut, read meanwhile, or are too many to count. */
+    char taken[4096];
+    error_set(5, "old", "words");
+    struct error_mark mark = error_here();
+    error_take_since(mark, taken, sizeof taken);
+    CHECK(taken[0] == '\0' && error_last() == 5, "%s", taken);
+    error_set(6, "large", "%s", large);
+    error_set(6, "new", "words");
+    error_take_since(mark, taken, sizeof taken);
+    CHECK(strlen(taken) == 2047 && strncmp(taken, "new: words\nlarge: xxx", 20) == 0, "%s", taken);
+    CHECK(aclGetRecentErrMsg() == NULL, "cut words come back");
+    mark = error_here();
+    error_set(7, "lost", "words");
+    CHECK(aclGetRecentErrMsg() != NULL, "words");
+    error_set(7, "new", "words");
+    error_take_since(mark, taken, sizeof taken);
+    CHECK(strcmp(taken, "new: words") == 0 && error_last() == 5, "%s", taken);
+    error_set(8, "old", "words");
+    mark = error_here();
+    for (int i = 0; i < 40; ++i)
+        error_set(9, "n", "%d", i);
+    error_take_since(mark, taken, 12);
+    CHECK(strcmp(taken, "n: 39\nn: 38") == 0 || strcmp(taken, "n: 39\nn: 3") == 0, "%s", taken);
+    CHECK(aclGetRecentErrMsg() == NULL && error_take_last() == 8, "too many to count");
     free(large);
-    CHECK_INT(aclrtGetLastError(ACL_RT_THREAD_LEVEL), 4);
+    CHECK_INT(aclrtGetLastError(ACL_RT_THREAD_LEVEL), 0);
     CHECK_FAILS(aclrtGetLastError((aclrtLastErrLevel)1), ACL_ERROR_INVALID_PARAM, "level is 1");
 }
 

@@ -57,6 +57,34 @@ static void failure_is_reported_once_and_readers_are_skipped(uint8_t flags)
     CHECK(stream_destroy(s, false) == 0, "destroy");
 }
 
+static int run_fail_twice(struct task *task)
+{
+    error_set(ERROR_RT_DEVICE_TASK, "kernel", "the cause");
+    return error_set(ERROR_RT_DEVICE_TASK, "kernel", "the consequence");
+}
+
+/* A task that runs in the caller's thread leaves the caller's own words and code alone, and takes none of them along. */
+static void failures_in_the_caller_are_not_the_callers(void)
+{
+    struct stream *s;
+    struct memory m;
+    CHECK(stream_create(0, 1, &s) == 0, "create");
+    error_set(111, "mine", "an older mistake");
+    error_set(222, "mine", "a mistake\nin two lines");
+    const struct task task = make(run_fail_twice, m.bad, NULL, 0, TASK_SMALL);
+    CHECK(stream_launch(s, &task) == 0, "launch");
+    CHECK_INT(error_last(), 222);
+    const char *text = error_take_text();
+    CHECK(text && strcmp(text, "mine: a mistake\nin two lines\nmine: an older mistake") == 0, "%s", text ? text : "none");
+    error_set(333, "mine", "a later mistake");
+    CHECK_INT(stream_synchronize(s, -1), ERROR_RT_DEVICE_TASK);
+    text = error_take_text();
+    CHECK(text && strstr(text, "kernel: the consequence\nkernel: the cause\nmine: a later mistake"), "%s", text ? text : "none");
+    CHECK(text && !strstr(text, "an older mistake"), "%s", text);
+    CHECK(stream_destroy(s, false) == 0, "destroy");
+    (void)error_take_last();
+}
+
 static int run_count(struct task *task)
 {
     ++*(int64_t *)task->out; /* not atomic: one executor at a time is what the stream promises */
@@ -114,6 +142,7 @@ int main(void)
     CHECK(device_set_current(0) == 0, "device");
     failure_is_reported_once_and_readers_are_skipped(TASK_QUEUED);
     failure_is_reported_once_and_readers_are_skipped(TASK_SMALL);
+    failures_in_the_caller_are_not_the_callers();
     several_producers_share_one_stream();
     a_destroyed_handle_is_refused();
     return check_result();
