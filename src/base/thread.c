@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 static pthread_key_t key;
+static bool key_made; /* another library may have taken the last one: then memory stays behind ended threads */
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static _Thread_local struct thread_cleanup *cleanups;
 
@@ -20,11 +21,13 @@ static void run_cleanups(void *unused)
     }
 }
 
-static void make_key(void) { pthread_key_create(&key, run_cleanups); }
+static void make_key(void) { key_made = pthread_key_create(&key, run_cleanups) == 0; }
 
 void thread_register_cleanup(struct thread_cleanup *cleanup)
 {
     pthread_once(&key_once, make_key);
+    if (!key_made)
+        return;
     cleanup->registered = true;
     cleanup->next = cleanups;
     cleanups = cleanup;

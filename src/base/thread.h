@@ -15,6 +15,7 @@ struct thread_cleanup {
     bool registered;
 };
 
+/* Leaves it unregistered when the process has no thread key left: the memory then stays behind the thread. */
 void thread_register_cleanup(struct thread_cleanup *cleanup);
 
 /* Cheap enough for hot paths: one load when it is registered already. */

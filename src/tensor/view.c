@@ -2,7 +2,10 @@
 #include "tensor/tensor.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/thread.h"
 
 void view_make_contiguous(struct view *v)
 {
@@ -31,14 +34,26 @@ bool view_same_sizes(const struct view *a, const struct view *b)
     return a->ndim == b->ndim && memcmp(a->sizes, b->sizes, a->ndim * sizeof a->sizes[0]) == 0;
 }
 
+enum { TEXTS = 8, TEXT_BYTES = 192 };
+
+static void free_texts(void);
+static _Thread_local char *texts; /* made on first use: static TLS is scarce */
+static _Thread_local struct thread_cleanup texts_cleanup = {.run = free_texts};
+
+static void free_texts(void)
+{
+    free(texts);
+    texts = NULL;
+}
+
 const char *view_text(const struct view *v)
 {
-    enum { TEXTS = 8, TEXT_BYTES = 192 };
-    static _Thread_local char *texts; /* made on first use: static TLS is scarce */
     static _Thread_local unsigned turn;
     static char no_memory[TEXT_BYTES];
-    if (!texts)
-        texts = __builtin_calloc(TEXTS, TEXT_BYTES);
+    if (!texts) {
+        texts = calloc(TEXTS, TEXT_BYTES);
+        thread_at_exit(&texts_cleanup);
+    }
     char *const text = texts ? texts + (size_t)(turn++ % TEXTS) * TEXT_BYTES : no_memory;
     int used = snprintf(text, TEXT_BYTES, "%s[", dtype_name((enum dtype)v->dtype));
     for (int i = 0; i < v->ndim && used < TEXT_BYTES - 2; ++i)
