@@ -1,5 +1,5 @@
 /* The red zones of a sanitizer build: writing past a block, or using a freed one, ends the process; fresh memory is NaN. In
- * other builds there is nothing to see. */
+ * other builds there is nothing to see, and the test is skipped. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,5 +53,5 @@ int main(void)
     return check_result();
 }
 #else
-int main(void) { return check_result(); }
+int main(void) { return CHECK_SKIPPED; }
 #endif
