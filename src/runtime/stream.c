@@ -84,26 +84,27 @@ static inline void producer_release(struct stream *s) { atomic_store_explicit(&s
 
 /* --- execution ---------------------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) void execute_slow(struct stream *s, struct task *task)
+static __attribute__((noinline)) bool execute_slow(struct stream *s, struct task *task)
 {
     if (failure_skips(&s->failure, task))
-        return;
+        return false;
     const struct error_mark mark = error_here();
     const int code = task->run(task);
     if (code != 0)
         failure_park(&s->failure, task, code, mark);
+    return true;
 }
 
-static inline void execute(struct stream *s, struct task *task)
+/* False: the task was dropped instead. */
+static inline bool execute(struct stream *s, struct task *task)
 {
-    if (__builtin_expect(atomic_load_explicit(&s->failure.failed, memory_order_relaxed), 0)) {
-        execute_slow(s, task);
-        return;
-    }
+    if (__builtin_expect(atomic_load_explicit(&s->failure.failed, memory_order_relaxed), 0))
+        return execute_slow(s, task);
     const struct error_mark mark = error_here();
     const int code = task->run(task);
     if (__builtin_expect(code != 0, 0))
         failure_park(&s->failure, task, code, mark);
+    return true;
 }
 
 /* Wakes who waits for `head` or less; those of them that want more say so again. */
@@ -116,10 +117,11 @@ static inline void wake_waiters(struct stream *s, uint64_t head)
     futex_wake(&s->progress, INT32_MAX);
 }
 
-static void drop(struct task *task)
+static bool drop(struct task *task)
 {
     if (task->class->drop)
         task->class->drop(task);
+    return false;
 }
 
 /* Runs what is queued; false when there was nothing. Device thread only. */
@@ -132,12 +134,9 @@ static bool drain(struct stream *s)
     while (head != tail) {
         struct task *const task = &s->ring[head & RING_MASK];
         const bool abandoned = atomic_load_explicit(&s->abandoned, memory_order_relaxed);
-        if (__builtin_expect(abandoned, 0))
-            drop(task);
-        else
-            execute(s, task);
+        const bool ran = __builtin_expect(abandoned, 0) ? drop(task) : execute(s, task);
         struct task settled = {.class = NULL};
-        if (__builtin_expect(task->class->settled != NULL && !abandoned, 0))
+        if (__builtin_expect(task->class->settled != NULL && ran, 0))
             settled = *task; /* once head moves on, a producer may use the slot again */
         atomic_store_explicit(&s->head, ++head, memory_order_release);
         if (__builtin_expect(settled.class != NULL, 0))
@@ -261,9 +260,9 @@ int stream_launch(struct stream *s, const struct task *task)
     if (inline_allowed &&
         atomic_load_explicit(&s->tail, memory_order_relaxed) == atomic_load_explicit(&s->head, memory_order_acquire)) {
         struct task copy = *task;
-        execute(s, &copy);
+        const bool ran = execute(s, &copy);
         producer_release(s);
-        if (__builtin_expect(copy.class->settled != NULL, 0))
+        if (__builtin_expect(copy.class->settled != NULL && ran, 0))
             copy.class->settled(&copy);
         return 0;
     }

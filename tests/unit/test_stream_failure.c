@@ -85,6 +85,28 @@ static void failures_in_the_caller_are_not_the_callers(void)
     (void)error_take_last();
 }
 
+/* A stream that stops at failures drops records of events: they complete, once. */
+static void a_stopped_stream_completes_its_events(uint8_t flags)
+{
+    aclrtStream stream;
+    aclrtEvent event;
+    struct memory m;
+    memset(&m, 0, sizeof m);
+    CHECK_OK(aclrtCreateStream(&stream));
+    CHECK_OK(aclrtCreateEvent(&event));
+    CHECK_OK(aclrtSetStreamFailureMode(stream, ACL_STOP_ON_FAILURE));
+    const struct task tasks[] = {make(run_fail, m.bad, NULL, 0, flags), make(run_fill, m.good, NULL, 2, flags)};
+    for (int i = 0; i < 2; ++i)
+        CHECK_OK(stream_launch(stream, &tasks[i]));
+    for (int i = 0; i < 3; ++i)
+        CHECK_OK(aclrtRecordEvent(event, stream));
+    CHECK_OK(aclrtSynchronizeEventWithTimeout(event, 10000));
+    CHECK_FAILS(aclrtSynchronizeStream(stream), ERROR_RT_DEVICE_TASK, "index 9 is out of bounds");
+    CHECK(m.good[3] == 0, "%g", (double)m.good[3]);
+    CHECK_OK(aclrtDestroyEvent(event));
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
 static int run_count(struct task *task)
 {
     ++*(int64_t *)task->out; /* not atomic: one executor at a time is what the stream promises */
@@ -142,6 +164,8 @@ int main(void)
     CHECK(device_set_current(0) == 0, "device");
     failure_is_reported_once_and_readers_are_skipped(TASK_QUEUED);
     failure_is_reported_once_and_readers_are_skipped(TASK_SMALL);
+    a_stopped_stream_completes_its_events(TASK_QUEUED);
+    a_stopped_stream_completes_its_events(TASK_SMALL);
     failures_in_the_caller_are_not_the_callers();
     several_producers_share_one_stream();
     a_destroyed_handle_is_refused();
