@@ -7,7 +7,7 @@
 /* The philox blocks [first, first + DROPOUT_BLOCK / 4), as one loop of 32-bit lanes that vectorises. */
 static void random_words(const struct dropout_mask *m, uint64_t first, uint32_t *restrict words)
 {
-#pragma omp simd
+    INDEPENDENT_ITERATIONS
     for (uint32_t i = 0; i < DROPOUT_BLOCK / 4; ++i) {
         uint32_t x0 = (uint32_t)m->counter, x1 = (uint32_t)(m->counter >> 32);
         uint32_t x2 = (uint32_t)first + i, x3 = (uint32_t)(first >> 32); /* first is a multiple of the count: no carry */

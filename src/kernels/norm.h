@@ -1,7 +1,8 @@
 /* Normalisation kernels: sums and affine maps over contiguous runs (planes of a channel, rows of a layer).
  *
- * Invariant: sums run in 64 partial sums over blocks of NORM_BLOCK elements, the blocks' sums are added in double, so the
- * result depends on neither the ISA nor the number of threads. `real` is f32 or f64, chosen by the table's index. */
+ * Invariant: a run is summed in 64 partial sums over blocks of NORM_BLOCK elements, the blocks' sums are added in double; sums by
+ * column (column_sums, column_squares, layer_parameters) add row after row in double. So the result depends on neither the ISA nor
+ * the number of threads. `real` is f32 or f64, chosen by the table's index. */
 #ifndef KERNELS_NORM_H
 #define KERNELS_NORM_H
 

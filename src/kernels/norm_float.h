@@ -49,7 +49,7 @@ static void NAME(affine)(const void *x_, void *out_, int64_t n, double scale_, d
 {
     const REAL *const x = x_, scale = (REAL)scale_, shift = (REAL)shift_;
     REAL *const out = out_;
-#pragma omp simd
+    INDEPENDENT_ITERATIONS
     for (int64_t i = 0; i < n; ++i)
         out[i] = x[i] * scale + shift;
 }
@@ -79,7 +79,7 @@ static void NAME(gradient)(const void *dy_, const void *x_, void *dx_, int64_t n
 {
     const REAL *const dy = dy_, *const x = x_, a = (REAL)a_, b = (REAL)b_, c = (REAL)c_;
     REAL *const dx = dx_;
-#pragma omp simd
+    INDEPENDENT_ITERATIONS
     for (int64_t i = 0; i < n; ++i)
         dx[i] = dy[i] * a + x[i] * b + c;
 }
@@ -108,9 +108,9 @@ static void NAME(column_affine)(const void *x_, void *out_, int64_t rows, int64_
     const REAL *const x = x_;
     REAL *const out = out_;
     for (int64_t i = 0; i < rows; ++i)
-#pragma omp simd
-        for (int64_t j = 0; j < width; ++j)
-            out[i * stride + j] = x[i * stride + j] * (REAL)scale[j] + (REAL)shift[j];
+        INDEPENDENT_ITERATIONS
+    for (int64_t j = 0; j < width; ++j)
+        out[i * stride + j] = x[i * stride + j] * (REAL)scale[j] + (REAL)shift[j];
 }
 
 static void NAME(layer)(const void *x_, const void *weight_, const void *bias_, void *out_, int64_t n, double mean_, double rstd_)

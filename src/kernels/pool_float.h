@@ -13,7 +13,7 @@ static void NAME(max_halving)(const REAL *in, const struct pool_shape *s, REAL *
         REAL *restrict best = out + y * s->out_width;
         int32_t *restrict where = index + y * s->out_width;
         const int32_t first = (int32_t)(2 * y * width), count = (int32_t)s->out_width;
-#pragma omp simd
+        INDEPENDENT_ITERATIONS
         for (int32_t x = 0; x < count; ++x) {
             const REAL a = top[2 * x], b = top[2 * x + 1], c = bottom[2 * x], d = bottom[2 * x + 1];
             const int32_t at = first + 2 * x;

@@ -271,6 +271,35 @@ static void equal_compares_values(void)
     operand_free(&same);
 }
 
+/* Complex numbers in a view of 8 dimensions that don't merge: every other element along each. */
+static void equal_takes_all_dimensions(void)
+{
+    enum { ELEMENTS = 1 << 16 };
+    static complex32_pair memory[2][ELEMENTS];
+    int64_t sizes[8], strides[8], reach = ELEMENTS;
+    aclTensor *sides[2];
+    bool same = false;
+    const int64_t one = 1;
+    for (int d = 0; d < 8; ++d) {
+        sizes[d] = 2;
+        strides[d] = 1ll << (2 * (7 - d));
+    }
+    for (int k = 0; k < 2; ++k)
+        sides[k] = aclCreateTensor(sizes, 8, ACL_COMPLEX64, strides, 0, ACL_FORMAT_ND, &reach, 1, memory[k]);
+    aclTensor *const out = aclCreateTensor(&one, 1, ACL_BOOL, NULL, 0, ACL_FORMAT_ND, &one, 1, &same);
+    CHECK_OK(RUN(aclnnEqual, sides[0], sides[1], out));
+    CHECK(same, "equal tensors of 8 dimensions");
+    memory[1][2].im = 1; /* between the elements */
+    CHECK_OK(RUN(aclnnEqual, sides[0], sides[1], out));
+    CHECK(same, "what lies between the elements doesn't count");
+    memory[1][strides[0] + strides[4] + strides[7]].im = 1;
+    CHECK_OK(RUN(aclnnEqual, sides[0], sides[1], out));
+    CHECK(!same, "one imaginary part differs");
+    aclDestroyTensor(sides[0]);
+    aclDestroyTensor(sides[1]);
+    aclDestroyTensor(out);
+}
+
 int main(void)
 {
     CHECK_OK(aclInit(NULL));
@@ -281,5 +310,6 @@ int main(void)
     nothing_has_an_identity();
     errors_name_what_is_wrong();
     equal_compares_values();
+    equal_takes_all_dimensions();
     return check_result();
 }

@@ -269,19 +269,26 @@ aclnnStatus aclnnInplaceUniformTensorGetWorkspaceSize(const aclTensor *selfRef, 
                         executor);
 }
 
-/* mean_tensor and deviation_tensor override the numbers; they broadcast to out. */
-static int normal_plan(enum operator_id id, const aclTensor *out, const aclTensor *mean_tensor, double mean,
-                       const aclTensor *deviation_tensor, double deviation, struct state state, uint64_t *workspace_size,
-                       aclOpExecutor **executor)
+/* Tensors override the numbers; they broadcast to out. */
+struct normal_request {
+    const aclTensor *mean_tensor;
+    double mean;
+    const aclTensor *deviation_tensor;
+    double deviation;
+};
+
+static int normal_plan(enum operator_id id, const aclTensor *out, struct normal_request q, struct state state,
+                       uint64_t *workspace_size, aclOpExecutor **executor)
 {
     struct plan *plan;
     struct view *v;
-    struct draw draw = {.kind = DRAW_normal, .low = mean, .high = deviation, .wide = out && out->view.dtype == DTYPE_F64};
+    struct draw draw = {.kind = DRAW_normal, .low = q.mean, .high = q.deviation, .wide = out && out->view.dtype == DTYPE_F64};
     TRY(draw_begin(id, out, "out", state, draw, workspace_size, executor, &plan));
     struct draw *const d = PLAN_IMMEDIATE(plan, struct draw);
     PLAN_TRY(plan, check_floating(plan, &plan->operands[0], "out"));
-    PLAN_REQUIRE(plan, deviation >= 0, ACLNN_ERROR_PARAM, "%s: std is %g; it must not be negative", operator_name(id), deviation);
-    const aclTensor *const tensors[2] = {mean_tensor, deviation_tensor};
+    PLAN_REQUIRE(plan, q.deviation >= 0, ACLNN_ERROR_PARAM, "%s: std is %g; it must not be negative", operator_name(id),
+                 q.deviation);
+    const aclTensor *const tensors[2] = {q.mean_tensor, q.deviation_tensor};
     for (int i = 0; i < 2; ++i) {
         if (!tensors[i])
             continue;
@@ -299,42 +306,47 @@ static int normal_plan(enum operator_id id, const aclTensor *out, const aclTenso
 aclnnStatus aclnnInplaceNormalGetWorkspaceSize(const aclTensor *selfRef, float mean, float std, int64_t seed, int64_t offset,
                                                uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return normal_plan(OPERATOR_InplaceNormal, selfRef, NULL, mean, NULL, std, NUMBERS(seed, offset), workspaceSize, executor);
+    return normal_plan(OPERATOR_InplaceNormal, selfRef, (struct normal_request){NULL, mean, NULL, std}, NUMBERS(seed, offset),
+                       workspaceSize, executor);
 }
 
 aclnnStatus aclnnInplaceNormalTensorGetWorkspaceSize(const aclTensor *selfRef, float mean, float std, const aclTensor *seedTensor,
                                                      const aclTensor *offsetTensor, int64_t offset, uint64_t *workspaceSize,
                                                      aclOpExecutor **executor)
 {
-    return normal_plan(OPERATOR_InplaceNormalTensor, selfRef, NULL, mean, NULL, std, TENSORS(seedTensor, offsetTensor, offset),
-                       workspaceSize, executor);
+    return normal_plan(OPERATOR_InplaceNormalTensor, selfRef, (struct normal_request){NULL, mean, NULL, std},
+                       TENSORS(seedTensor, offsetTensor, offset), workspaceSize, executor);
 }
 
 aclnnStatus aclnnNormalFloatFloatGetWorkspaceSize(float mean, float std, int64_t seed, int64_t offset, aclTensor *out,
                                                   uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return normal_plan(OPERATOR_NormalFloatFloat, out, NULL, mean, NULL, std, NUMBERS(seed, offset), workspaceSize, executor);
+    return normal_plan(OPERATOR_NormalFloatFloat, out, (struct normal_request){NULL, mean, NULL, std}, NUMBERS(seed, offset),
+                       workspaceSize, executor);
 }
 
 aclnnStatus aclnnNormalTensorFloatGetWorkspaceSize(const aclTensor *mean, float std, int64_t seed, int64_t offset, aclTensor *out,
                                                    uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(mean, ACLNN_ERROR_NULLPTR, "mean is null");
-    return normal_plan(OPERATOR_NormalTensorFloat, out, mean, 0, NULL, std, NUMBERS(seed, offset), workspaceSize, executor);
+    return normal_plan(OPERATOR_NormalTensorFloat, out, (struct normal_request){mean, 0, NULL, std}, NUMBERS(seed, offset),
+                       workspaceSize, executor);
 }
 
 aclnnStatus aclnnNormalFloatTensorGetWorkspaceSize(float mean, const aclTensor *std, int64_t seed, int64_t offset, aclTensor *out,
                                                    uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(std, ACLNN_ERROR_NULLPTR, "std is null");
-    return normal_plan(OPERATOR_NormalFloatTensor, out, NULL, mean, std, 0, NUMBERS(seed, offset), workspaceSize, executor);
+    return normal_plan(OPERATOR_NormalFloatTensor, out, (struct normal_request){NULL, mean, std, 0}, NUMBERS(seed, offset),
+                       workspaceSize, executor);
 }
 
 aclnnStatus aclnnNormalTensorTensorGetWorkspaceSize(const aclTensor *mean, const aclTensor *std, int64_t seed, int64_t offset,
                                                     aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(mean && std, ACLNN_ERROR_NULLPTR, "mean or std is null");
-    return normal_plan(OPERATOR_NormalTensorTensor, out, mean, 0, std, 0, NUMBERS(seed, offset), workspaceSize, executor);
+    return normal_plan(OPERATOR_NormalTensorTensor, out, (struct normal_request){mean, 0, std, 0}, NUMBERS(seed, offset),
+                       workspaceSize, executor);
 }
 
 static int exponential_plan(enum operator_id id, const aclTensor *self, double rate, struct state state, uint64_t *workspace_size,

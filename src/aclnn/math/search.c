@@ -151,17 +151,24 @@ static int search_checked(struct plan *plan, const aclTensor *sequence, const ac
     return 0;
 }
 
-static int search_plan(enum operator_id id, const aclTensor *sequence, const aclTensor *values, const aclScalar *scalar,
-                       const aclTensor *sorter, bool out_int32, bool right, aclTensor *out, uint64_t *workspace_size,
-                       aclOpExecutor **executor)
+struct search_request {
+    enum operator_id id;
+    const aclTensor *sequence, *values; /* values NULL: scalar instead */
+    const aclScalar *scalar;
+    const aclTensor *sorter;
+    bool out_int32, right;
+    aclTensor *out;
+};
+
+static int search_plan(const struct search_request *q, uint64_t *workspace_size, aclOpExecutor **executor)
 {
     struct plan *plan;
-    TRY(plan_begin(id, search_run, workspace_size, executor, &plan));
-    PLAN_TRY(plan, search_checked(plan, sequence, values, scalar, sorter, out_int32, out));
+    TRY(plan_begin(q->id, search_run, workspace_size, executor, &plan));
+    PLAN_TRY(plan, search_checked(plan, q->sequence, q->values, q->scalar, q->sorter, q->out_int32, q->out));
     struct search_job *const job = PLAN_IMMEDIATE(plan, struct search_job);
-    job->right = right;
-    if (scalar)
-        job->scalar = *scalar;
+    job->right = q->right;
+    if (q->scalar)
+        job->scalar = *q->scalar;
     return finish_by_size(plan, 0, workspace_size, executor);
 }
 
@@ -169,7 +176,8 @@ aclnnStatus aclnnSearchSortedGetWorkspaceSize(const aclTensor *sortedSequence, c
                                               const aclTensor *sorter, aclTensor *out, uint64_t *workspaceSize,
                                               aclOpExecutor **executor)
 {
-    return search_plan(OPERATOR_SearchSorted, sortedSequence, self, NULL, sorter, outInt32, right, out, workspaceSize, executor);
+    const struct search_request q = {OPERATOR_SearchSorted, sortedSequence, self, NULL, sorter, outInt32, right, out};
+    return search_plan(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(SearchSorted)
 
@@ -178,14 +186,16 @@ aclnnStatus aclnnSearchSortedsGetWorkspaceSize(const aclTensor *sortedSequence, 
                                                aclOpExecutor **executor)
 {
     REQUIRE(self, ACLNN_ERROR_NULLPTR, "self is null");
-    return search_plan(OPERATOR_SearchSorteds, sortedSequence, NULL, self, sorter, outInt32, right, out, workspaceSize, executor);
+    const struct search_request q = {OPERATOR_SearchSorteds, sortedSequence, NULL, self, sorter, outInt32, right, out};
+    return search_plan(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(SearchSorteds)
 
 aclnnStatus aclnnBucketizeGetWorkspaceSize(const aclTensor *self, const aclTensor *boundaries, bool outInt32, bool right,
                                            aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return search_plan(OPERATOR_Bucketize, boundaries, self, NULL, NULL, outInt32, right, out, workspaceSize, executor);
+    const struct search_request q = {OPERATOR_Bucketize, boundaries, self, NULL, NULL, outInt32, right, out};
+    return search_plan(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Bucketize)
 

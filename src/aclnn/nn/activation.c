@@ -8,12 +8,18 @@
 /* --- one operand, and scalars that the kernel takes as they come --------------------------------------------------- */
 
 /* Up to two scalars; a NULL one is refused by name. */
-static int plan_with_scalars(enum operator_id id, enum elementwise_id kernel, const aclTensor *self, const aclScalar *first,
-                             const char *first_name, const aclScalar *second, const char *second_name, const aclTensor *out,
-                             uint64_t *workspace_size, aclOpExecutor **executor)
+struct scalars {
+    const aclScalar *first;
+    const char *first_name;
+    const aclScalar *second;
+    const char *second_name; /* NULL: there is one only */
+};
+
+static int plan_with_scalars(enum operator_id id, enum elementwise_id kernel, const aclTensor *self, struct scalars s,
+                             const aclTensor *out, uint64_t *workspace_size, aclOpExecutor **executor)
 {
-    REQUIRE(first, ACLNN_ERROR_NULLPTR, "%s: %s is null", operator_name(id), first_name);
-    REQUIRE(second || !second_name, ACLNN_ERROR_NULLPTR, "%s: %s is null", operator_name(id), second_name);
+    REQUIRE(s.first, ACLNN_ERROR_NULLPTR, "%s: %s is null", operator_name(id), s.first_name);
+    REQUIRE(s.second || !s.second_name, ACLNN_ERROR_NULLPTR, "%s: %s is null", operator_name(id), s.second_name);
     const struct elementwise_call call = {.id = id,
                                           .kernel = kernel,
                                           .rule = RULE_PROMOTE,
@@ -22,15 +28,18 @@ static int plan_with_scalars(enum operator_id id, enum elementwise_id kernel, co
                                           .input_count = 1,
                                           .inputs = {INPUT_TENSOR(self)},
                                           .out = INPUT_TENSOR(out),
-                                          .parameter_count = second_name ? 2 : 1,
-                                          .parameters = {first, second}};
+                                          .parameter_count = s.second_name ? 2 : 1,
+                                          .parameters = {s.first, s.second}};
     return elementwise_plan(&call, workspace_size, executor);
 }
 
 /* A gradient with up to two scalars. */
-static int plan_gradient(enum operator_id id, enum elementwise_id kernel, const aclTensor *gradOutput, const aclTensor *self,
-                         const aclScalar *first, const aclScalar *second, int scalars, const aclTensor *gradInput,
-                         uint64_t *workspace_size, aclOpExecutor **executor)
+struct gradient {
+    const aclTensor *grad_output, *self, *grad_input;
+};
+
+static int plan_gradient(enum operator_id id, enum elementwise_id kernel, struct gradient g, const aclScalar *first,
+                         const aclScalar *second, int scalars, uint64_t *workspace_size, aclOpExecutor **executor)
 {
     REQUIRE((first || scalars < 1) && (second || scalars < 2), ACLNN_ERROR_NULLPTR, "%s: a scalar is null", operator_name(id));
     const struct elementwise_call call = {.id = id,
@@ -38,8 +47,8 @@ static int plan_gradient(enum operator_id id, enum elementwise_id kernel, const 
                                           .rule = RULE_PROMOTE,
                                           .flags = CALL_EXACT_SCALARS,
                                           .input_count = 2,
-                                          .inputs = {INPUT_TENSOR(gradOutput), INPUT_TENSOR(self)},
-                                          .out = INPUT_TENSOR(gradInput),
+                                          .inputs = {INPUT_TENSOR(g.grad_output), INPUT_TENSOR(g.self)},
+                                          .out = INPUT_TENSOR(g.grad_input),
                                           .parameter_count = scalars,
                                           .parameters = {first, second}};
     return elementwise_plan(&call, workspace_size, executor);
@@ -49,15 +58,15 @@ static int plan_gradient(enum operator_id id, enum elementwise_id kernel, const 
     aclnnStatus aclnn##op##GetWorkspaceSize(const aclTensor *self, const aclScalar *scalar, aclTensor *out,             \
                                             uint64_t *workspaceSize, aclOpExecutor **executor)                        \
     {                                                                                                                \
-        return plan_with_scalars(OPERATOR_##op, ELEMENTWISE_##kernel, self, scalar, #scalar, NULL, NULL, out, workspaceSize, \
-                                 executor);                                                                          \
+        return plan_with_scalars(OPERATOR_##op, ELEMENTWISE_##kernel, self, (struct scalars){scalar, #scalar, NULL, NULL}, out, \
+                                 workspaceSize, executor);                                                           \
     }                                                                                                                \
     ACLNN_PHASE_2(op)
 #define ONE_SCALAR_INPLACE(op, kernel, scalar)                                                                        \
     aclnnStatus aclnn##op##GetWorkspaceSize(aclTensor *selfRef, const aclScalar *scalar, uint64_t *workspaceSize,       \
                                             aclOpExecutor **executor)                                                 \
     {                                                                                                                \
-        return plan_with_scalars(OPERATOR_##op, ELEMENTWISE_##kernel, selfRef, scalar, #scalar, NULL, NULL, selfRef,     \
+        return plan_with_scalars(OPERATOR_##op, ELEMENTWISE_##kernel, selfRef, (struct scalars){scalar, #scalar, NULL, NULL}, selfRef, \
                                  workspaceSize, executor);                                                           \
     }                                                                                                                \
     ACLNN_PHASE_2(op)
@@ -65,7 +74,7 @@ static int plan_gradient(enum operator_id id, enum elementwise_id kernel, const 
     aclnnStatus aclnn##op##GetWorkspaceSize(const aclTensor *self, const aclScalar *first, const aclScalar *second,     \
                                             aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)         \
     {                                                                                                                \
-        return plan_with_scalars(OPERATOR_##op, ELEMENTWISE_##kernel, self, first, #first, second, #second, out,        \
+        return plan_with_scalars(OPERATOR_##op, ELEMENTWISE_##kernel, self, (struct scalars){first, #first, second, #second}, out, \
                                  workspaceSize, executor);                                                           \
     }                                                                                                                \
     ACLNN_PHASE_2(op)
@@ -73,8 +82,8 @@ static int plan_gradient(enum operator_id id, enum elementwise_id kernel, const 
     aclnnStatus aclnn##op##GetWorkspaceSize(const aclTensor *gradOutput, const aclTensor *self, const aclScalar *scalar, \
                                             aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)         \
     {                                                                                                                \
-        return plan_gradient(OPERATOR_##op, ELEMENTWISE_##kernel, gradOutput, self, scalar, NULL, 1, out, workspaceSize, \
-                             executor);                                                                              \
+        return plan_gradient(OPERATOR_##op, ELEMENTWISE_##kernel, (struct gradient){gradOutput, self, out}, scalar, NULL, 1, \
+                             workspaceSize, executor);                                                               \
     }                                                                                                                \
     ACLNN_PHASE_2(op)
 #define GRADIENT_TWO_SCALARS(op, kernel, first, second)                                                               \
@@ -82,8 +91,8 @@ static int plan_gradient(enum operator_id id, enum elementwise_id kernel, const 
                                             const aclScalar *second, aclTensor *out, uint64_t *workspaceSize,          \
                                             aclOpExecutor **executor)                                                 \
     {                                                                                                                \
-        return plan_gradient(OPERATOR_##op, ELEMENTWISE_##kernel, gradOutput, self, first, second, 2, out, workspaceSize, \
-                             executor);                                                                              \
+        return plan_gradient(OPERATOR_##op, ELEMENTWISE_##kernel, (struct gradient){gradOutput, self, out}, first, second, 2, \
+                             workspaceSize, executor);                                                               \
     }                                                                                                                \
     ACLNN_PHASE_2(op)
 
@@ -102,8 +111,8 @@ GRADIENT_TWO_SCALARS(HardtanhBackward, hardtanh_backward, min, max)
 aclnnStatus aclnnInplaceThresholdGetWorkspaceSize(aclTensor *selfRef, const aclScalar *threshold, const aclScalar *value,
                                                   uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    return plan_with_scalars(OPERATOR_InplaceThreshold, ELEMENTWISE_threshold, selfRef, threshold, "threshold", value, "value",
-                             selfRef, workspaceSize, executor);
+    return plan_with_scalars(OPERATOR_InplaceThreshold, ELEMENTWISE_threshold, selfRef,
+                             (struct scalars){threshold, "threshold", value, "value"}, selfRef, workspaceSize, executor);
 }
 ACLNN_PHASE_2(InplaceThreshold)
 
@@ -115,8 +124,8 @@ aclnnStatus aclnnLeakyReluBackwardGetWorkspaceSize(const aclTensor *gradOutput, 
     REQUIRE(!selfIsResult || !negativeSlope || scalar_to_double(negativeSlope) >= 0, ACLNN_ERROR_PARAM,
             "aclnnLeakyReluBackward: negativeSlope is %g; with selfIsResult it must not be negative, the input's sign is lost",
             scalar_to_double(negativeSlope));
-    return plan_gradient(OPERATOR_LeakyReluBackward, ELEMENTWISE_leaky_relu_backward, gradOutput, self, negativeSlope, NULL, 1, out,
-                         workspaceSize, executor);
+    return plan_gradient(OPERATOR_LeakyReluBackward, ELEMENTWISE_leaky_relu_backward, (struct gradient){gradOutput, self, out},
+                         negativeSlope, NULL, 1, workspaceSize, executor);
 }
 ACLNN_PHASE_2(LeakyReluBackward)
 
@@ -220,8 +229,8 @@ aclnnStatus aclnnGeluBackwardV2GetWorkspaceSize(const aclTensor *gradOutput, con
     const bool tanh = strcmp(approximate, "tanh") == 0;
     REQUIRE(tanh || strcmp(approximate, "none") == 0, ACLNN_ERROR_PARAM,
             "aclnnGeluBackwardV2: approximate is \"%s\"; \"none\" and \"tanh\" are allowed", approximate);
-    return plan_gradient(OPERATOR_GeluBackwardV2, tanh ? ELEMENTWISE_gelu_tanh_backward : ELEMENTWISE_gelu_erf_backward, gradOutput,
-                         self, NULL, NULL, 0, gradInput, workspaceSize, executor);
+    return plan_gradient(OPERATOR_GeluBackwardV2, tanh ? ELEMENTWISE_gelu_tanh_backward : ELEMENTWISE_gelu_erf_backward,
+                         (struct gradient){gradOutput, self, gradInput}, NULL, NULL, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(GeluBackwardV2)
 
@@ -252,8 +261,8 @@ aclnnStatus aclnnLogSigmoidBackwardGetWorkspaceSize(const aclTensor *gradOutput,
                                                     aclTensor *gradInput, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     (void)buffer;
-    return plan_gradient(OPERATOR_LogSigmoidBackward, ELEMENTWISE_log_sigmoid_backward, gradOutput, self, NULL, NULL, 0, gradInput,
-                         workspaceSize, executor);
+    return plan_gradient(OPERATOR_LogSigmoidBackward, ELEMENTWISE_log_sigmoid_backward,
+                         (struct gradient){gradOutput, self, gradInput}, NULL, NULL, 0, workspaceSize, executor);
 }
 ACLNN_PHASE_2(LogSigmoidBackward)
 
