@@ -10,10 +10,9 @@
 #include "runtime/device.h"
 
 static const struct chip_profile profiles[] = {
-#define CHIP(chip, cube, vector, cache_mib, memory_gib, memory_gbs, hccs, roce, source_) \
+#define CHIP(chip, cube, vector, cache_mib, memory_gib, bf16_, source) \
     {.name = #chip, .cube_cores = (cube), .vector_cores = (vector), .cache_bytes = (int64_t)(cache_mib) << 20, \
-     .memory_bytes = (int64_t)(memory_gib) << 30, .memory_bandwidth = (memory_gbs), .hccs_bandwidth = (hccs), \
-     .roce_bandwidth = (roce), .source = (source_)},
+     .memory_bytes = (int64_t)(memory_gib) << 30, .bf16 = (bf16_)},
 #include "runtime/chip.def"
 #undef CHIP
 };
@@ -108,7 +107,9 @@ aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value)
     REQUIRE(value, ERROR_INVALID_PARAM, "value is null");
     REQUIRE(cannAttr >= ACL_CANN_ATTR_INF_NAN && cannAttr <= ACL_CANN_ATTR_JIT_COMPILE, ERROR_INVALID_PARAM,
             "cannAttr is %d; 0, 1 and 2 are known", (int)cannAttr);
-    *value = cannAttr != ACL_CANN_ATTR_JIT_COMPILE;
+    const struct chip_profile *const chip = chip_profile();
+    REQUIRE(chip, ERROR_INVALID_PARAM, "ASCEND_SOC=%s is unknown", env_text(ENV_ASCEND_SOC));
+    *value = cannAttr == ACL_CANN_ATTR_INF_NAN || (cannAttr == ACL_CANN_ATTR_BF16 && chip->bf16);
     return 0;
 }
 

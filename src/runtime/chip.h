@@ -2,14 +2,14 @@
 #ifndef RUNTIME_CHIP_H
 #define RUNTIME_CHIP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct chip_profile {
     const char *name;
     int cube_cores, vector_cores;
     int64_t cache_bytes, memory_bytes;
-    int memory_bandwidth, hccs_bandwidth, roce_bandwidth; /* GB/s */
-    const char *source;
+    bool bf16; /* does the chip have bfloat16? Operators here take it in any case */
 };
 
 /* NULL when ASCEND_SOC names no chip of the table. Chosen at the first call. */

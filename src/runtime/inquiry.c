@@ -12,9 +12,10 @@
 
 /* The CANN version that the interface was written to. */
 enum { CANN_MAJOR = 8, CANN_MINOR = 5, CANN_RELEASE = 0 };
-/* Packages of operators have versions of their own. */
-static const char package_version[] = "9.0.0";
-static const int package_number = 90000000;
+enum { CANN_NUMBER = CANN_MAJOR * 10000000 + CANN_MINOR * 100000 + CANN_RELEASE * 1000 };
+/* Its packages, all of the same version. */
+static const char *const packages[] = {"runtime",  "compiler", "hccl",   "toolkit",         "opp",       "opp_kernel",
+                                       "ops_math", "ops_nn",   "ops_cv", "ops_transformer", "ops_legacy"};
 
 aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *patchVersion)
 {
@@ -38,17 +39,27 @@ aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *ve
     return 0;
 }
 
+static int require_package(const char *function, const char *name, const void *output)
+{
+    if (!name || !output)
+        return error_set(ERROR_INVALID_PARAM, function, "%s is null", name ? "the output pointer" : "pkgName");
+    for (size_t i = 0; i < sizeof packages / sizeof packages[0]; ++i)
+        if (strcmp(packages[i], name) == 0)
+            return 0;
+    return error_set(ERROR_INVALID_PARAM, function, "there is no package \"%s\"; ops_math and ops_nn are two that there are", name);
+}
+
 aclError aclsysGetVersionStr(char *pkgName, char *versionStr)
 {
-    REQUIRE(pkgName && versionStr, ERROR_INVALID_PARAM, "%s is null", pkgName ? "versionStr" : "pkgName");
-    memcpy(versionStr, package_version, sizeof package_version);
+    TRY(require_package(__func__, pkgName, versionStr));
+    snprintf(versionStr, ACL_PKG_VERSION_MAX_SIZE, "%d.%d.%d", CANN_MAJOR, CANN_MINOR, CANN_RELEASE);
     return 0;
 }
 
 aclError aclsysGetVersionNum(char *pkgName, int32_t *versionNum)
 {
-    REQUIRE(pkgName && versionNum, ERROR_INVALID_PARAM, "%s is null", pkgName ? "versionNum" : "pkgName");
-    *versionNum = package_number;
+    TRY(require_package(__func__, pkgName, versionNum));
+    *versionNum = CANN_NUMBER;
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* Versions, error texts and codes, logs, element types. */
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "acl/acl.h"
@@ -30,7 +31,7 @@ static void codes(void)
 static void versions(void)
 {
     aclCANNPackageVersion version;
-    char package[] = "ops_math", text[ACL_PKG_VERSION_MAX_SIZE];
+    char package[] = "ops_math", unknown[] = "ops_of_nobody", text[ACL_PKG_VERSION_MAX_SIZE];
     int32_t major = -1, minor = -1, patch = -1, number = 0;
     CHECK_OK(aclrtGetVersion(&major, &minor, &patch));
     CHECK(major == 1 && minor == 17 && patch == 0, "%d.%d.%d", major, minor, patch);
@@ -40,7 +41,9 @@ static void versions(void)
     CHECK_FAILS(aclsysGetCANNVersion((aclCANNPackageName)8, &version), ACL_ERROR_INVALID_PARAM, "name is 8");
     CHECK_OK(aclsysGetVersionStr(package, text));
     CHECK_OK(aclsysGetVersionNum(package, &number));
-    CHECK(number == 90000000 && strcmp(text, "9.0.0") == 0, "%s, %d", text, number);
+    CHECK(number == 80500000 && strcmp(text, version.version) == 0, "%s, %d", text, number);
+    CHECK_FAILS(aclsysGetVersionStr(unknown, text), ACL_ERROR_INVALID_PARAM, "ops_of_nobody");
+    CHECK_FAILS(aclsysGetVersionNum(unknown, &number), ACL_ERROR_INVALID_PARAM, "ops_of_nobody");
 }
 
 /* Two texts can be held one after the other; long ones are cut, not overrun. */
@@ -171,8 +174,28 @@ static void element_types(void)
     CHECK_FAILS(aclGetCannAttribute(ACL_CANN_ATTR_UNDEFINED, &value), ACL_ERROR_INVALID_PARAM, "cannAttr is -1");
 }
 
+/* The profile is chosen once, hence the processes. */
+static void bfloat16(void)
+{
+    static const char *const chips[] = {"Ascend910A", "Ascend910B2"};
+    for (int has = 0; has < 2; ++has) {
+        int status = -1;
+        const pid_t child = fork();
+        if (child == 0) {
+            int32_t value = -1;
+            setenv("ASCEND_SOC", chips[has], 1);
+            CHECK_OK(aclGetCannAttribute(ACL_CANN_ATTR_BF16, &value));
+            CHECK_INT(value, has);
+            _exit(check_failures != 0);
+        }
+        waitpid(child, &status, 0);
+        CHECK(status == 0, "%s: %d", chips[has], status);
+    }
+}
+
 int main(void)
 {
+    bfloat16();
     codes();
     versions();
     texts();
