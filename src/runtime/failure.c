@@ -73,7 +73,8 @@ void failure_park(struct failure *failure, struct task *task, int code, struct e
     pthread_mutex_lock(&failure->lock);
     if (!atomic_load(&failure->failed)) {
         failure->code = code;
-        snprintf(failure->text, sizeof failure->text, "%s failed while it ran on the device: %s", task->class->name(task), text);
+        snprintf(failure->name, sizeof failure->name, "%s", task->class->name(task));
+        snprintf(failure->text, sizeof failure->text, "failed while it ran on the device: %s", text);
     }
     poison_outputs(failure, task);
     atomic_store(&failure->failed, true);
@@ -103,7 +104,7 @@ int failure_take(struct failure *failure)
     int code = 0;
     pthread_mutex_lock(&failure->lock);
     if (atomic_load(&failure->failed)) {
-        code = error_set(failure->code, "stream", "%s", failure->text);
+        code = error_set(failure->code, failure->name, "%s", failure->text);
         failure->poison_count = 0;
         atomic_store(&failure->failed, false);
     }

@@ -16,7 +16,8 @@ struct failure {
     atomic_bool failed, stops;
     pthread_mutex_t lock; /* guards everything below */
     int code;
-    char text[1024]; /* starts with the operator's name */
+    char name[64]; /* the operator's, under which the failure is reported */
+    char text[1024];
     struct poison {
         const char *first, *last;
     } *poisons; /* owned */
