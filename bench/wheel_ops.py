@@ -200,7 +200,8 @@ def judge(op: Any, count: int) -> tuple[str, str, int]:
     import torch
 
     supported = op.supported_dtypes("cpu")
-    preferred = [dtype for dtype in (torch.float32, torch.int64, torch.bool, torch.complex64) if dtype in supported][:2] or sorted(supported, key=str)[:1]
+    usual = (torch.float32, torch.int64, torch.bool, torch.complex64)
+    preferred = [dtype for dtype in usual if dtype in supported][:2] or sorted(supported, key=str)[:1]
     worst, said, judged = "native", "", 0
     for dtype in preferred:
         try:

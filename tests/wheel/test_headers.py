@@ -55,7 +55,9 @@ def theirs(torch_npu):
 def test_numbers_sizes_and_functions(theirs, tmp_path):
     their_text = text_of(theirs, HEADERS)
     known = set(re.findall(r"\w+", their_text))
-    constants, types, functions = (sorted(name for name in names if name in known and name not in SKIPPED) for names in names_in(text_of([OURS], HEADERS)))
+    constants, types, functions = (
+        sorted(name for name in names if name in known and name not in SKIPPED) for names in names_in(text_of([OURS], HEADERS))
+    )
     assert len(constants) > 250 and len(types) > 40 and len(functions) > 200
     ours = answers([OURS], constants, types, functions, tmp_path, "ours")
     wheels = answers(theirs, constants, types, functions, tmp_path, "theirs")
