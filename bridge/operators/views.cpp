@@ -16,11 +16,14 @@
 namespace npu {
 namespace {
 
-/* Makes the storage behind the tensor's view large enough, keeping its content. */
-void fit_storage(at::TensorImpl &impl) {
-  if (impl.numel() == 0)
+/* Makes the tensor's storage large enough for a view, keeping its content. Call it before the tensor becomes that view: out of memory
+ * then leaves a tensor that still fits its storage. Sizes that no storage can have throw here, too. */
+void fit_storage(const at::TensorImpl &impl, at::IntArrayRef sizes, at::IntArrayRef strides, int64_t offset) {
+  const auto start = static_cast<size_t>(offset);
+  const size_t needed = strides.data() ? at::detail::computeStorageNbytes(sizes, strides, impl.itemsize(), start)
+                                       : at::detail::computeStorageNbytesContiguous(sizes, impl.itemsize(), start);
+  if (c10::multiply_integers(sizes) == 0)
     return;
-  const size_t needed = at::detail::computeStorageNbytes(impl.sizes(), impl.strides(), impl.itemsize(), impl.storage_offset());
   const c10::Storage &storage = impl.unsafe_storage();
   TORCH_CHECK(storage, "Tensor: invalid null storage");
   if (needed > storage.nbytes())
@@ -29,28 +32,33 @@ void fit_storage(at::TensorImpl &impl) {
 
 const at::Tensor &resize(const at::Tensor &self, at::IntArrayRef sizes, std::optional<c10::MemoryFormat> format) {
   const OnDevice guard(device_index_of(self));
+  TORCH_CHECK(!format || *format != c10::MemoryFormat::Preserve, "Unsupported memory format", *format);
   at::TensorImpl &impl = *self.unsafeGetTensorImpl();
   if (impl.sizes() != sizes) {
+    fit_storage(impl, sizes, {}, impl.storage_offset());
     impl.set_sizes_contiguous(sizes);
-    fit_storage(impl);
   }
-  if (format) {
-    TORCH_CHECK(*format != c10::MemoryFormat::Preserve, "Unsupported memory format", *format);
+  if (format)
     impl.empty_tensor_restride(*format);
-  }
   return self;
 }
 
 at::Tensor &set_storage(at::Tensor &self, at::Storage source, int64_t offset, at::IntArrayRef sizes, at::IntArrayRef strides) {
-  at::native::checkSetStorage(self, std::move(source), offset, sizes, strides);
+  const OnDevice guard(device_index_of(self));
   at::TensorImpl &impl = *self.unsafeGetTensorImpl();
+  const c10::Storage before = impl.unsafe_storage();
+  at::native::checkSetStorage(self, std::move(source), offset, sizes, strides); // takes the storage, too
+  try {
+    fit_storage(impl, sizes, strides, offset);
+  } catch (...) {
+    impl.set_storage_keep_dtype(before);
+    throw;
+  }
   impl.set_storage_offset(offset);
   if (strides.data())
     impl.set_sizes_and_strides(sizes, strides);
   else
     impl.set_sizes_contiguous(sizes);
-  const OnDevice guard(device_index_of(self));
-  fit_storage(impl);
   return self;
 }
 

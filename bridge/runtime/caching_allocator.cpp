@@ -2,11 +2,12 @@
  * stream) with a front of size-class lists, since a training loop asks for the same few sizes over and over.
  *
  * Stream order makes reuse safe: a freed block goes back at once to the stream it was allocated on, whose later work runs after the
- * earlier one. Other streams that used it (record_stream) hold it back by events. One lock a device guards everything of its Cache.
- * In a forked child nothing is freed and no lock is taken. The caches are never destroyed: tensors may outlive every static. */
+ * earlier one. Other streams that used it (record_stream) hold it back by events. One lock a device guards everything of its Cache;
+ * it is open while a thread gives memory back, which waits for the device. In a forked child nothing is freed and no lock is taken. The caches are never destroyed: tensors may outlive every static. */
 #include <c10/core/CachingDeviceAllocator.h>
-#include <sched.h>
+#include <c10/util/Logging.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -59,19 +60,6 @@ using Pool = std::set<Block *, BlockOrder>;
 using c10::CachingDeviceAllocator::DeviceStats;
 using c10::CachingAllocator::Stat;
 
-class SpinLock {
-public:
-  void lock() noexcept {
-    for (int tries = 0; flag_.exchange(true, std::memory_order_acquire); ++tries)
-      if (tries > 100)
-        sched_yield();
-  }
-  void unlock() noexcept { flag_.store(false, std::memory_order_release); }
-
-private:
-  std::atomic<bool> flag_{false};
-};
-
 struct Counter {
   int64_t current = 0, peak = 0, allocated = 0, freed = 0;
   void increase(int64_t n) {
@@ -88,7 +76,8 @@ struct Counter {
 
 /* What is counted, each as sum, small pool, large pool (torch's order). */
 struct Counters {
-  std::array<Counter, 3> allocation, segment, allocated_bytes, requested_bytes, reserved_bytes;
+  std::array<Counter, 3> allocation, segment, allocated_bytes, requested_bytes, reserved_bytes, inactive_split,
+      inactive_split_bytes;
 };
 
 void count_up(std::array<Counter, 3> &counters, bool small, size_t n) {
@@ -109,7 +98,7 @@ struct Pending {
 struct Cache {
   explicit Cache(c10::DeviceIndex index) : device(index) {}
   const c10::DeviceIndex device;
-  SpinLock lock;
+  std::mutex lock;
   Pool small_blocks, large_blocks;
   Block *front[kStreams][kFrontClasses]{};
   uint8_t front_count[kStreams][kFrontClasses]{};
@@ -151,11 +140,39 @@ size_t segment_size(size_t size) {
   return (size + kLargeUnit - 1) / kLargeUnit * kLargeUnit;
 }
 
+/* Blocks that are free but part of a segment that isn't: nobody can give them back. A block's being cut off doesn't change while it is
+ * free, so what is counted here is taken off again when the block leaves. */
+bool is_cut_off(const Block *block) { return block->before || block->after; }
+
+void count_free(Cache &cache, const Block *block) {
+  if (!is_cut_off(block))
+    return;
+  count_up(cache.counters.inactive_split, block->small, 1);
+  count_up(cache.counters.inactive_split_bytes, block->small, block->size);
+}
+
+void count_not_free(Cache &cache, const Block *block) {
+  if (!is_cut_off(block))
+    return;
+  count_down(cache.counters.inactive_split, block->small, 1);
+  count_down(cache.counters.inactive_split_bytes, block->small, block->size);
+}
+
+void put(Cache &cache, Block *block) {
+  cache.pool(block->small).insert(block);
+  count_free(cache, block);
+}
+
+void take_out(Cache &cache, Block *block) {
+  cache.pool(block->small).erase(block);
+  count_not_free(cache, block);
+}
+
 /* Merges a free neighbour into `block`; the neighbour dies. */
-void absorb(Block *block, Block *neighbour, Pool &pool) {
+void absorb(Cache &cache, Block *block, Block *neighbour) {
   if (!neighbour || neighbour->allocated)
     return;
-  pool.erase(neighbour);
+  take_out(cache, neighbour);
   if (block->before == neighbour) {
     block->data = neighbour->data;
     block->before = neighbour->before;
@@ -171,11 +188,10 @@ void absorb(Block *block, Block *neighbour, Pool &pool) {
 }
 
 void give_to_pool(Cache &cache, Block *block) {
-  Pool &pool = cache.pool(block->small);
   block->allocated = false;
-  absorb(block, block->before, pool);
-  absorb(block, block->after, pool);
-  pool.insert(block);
+  absorb(cache, block, block->before);
+  absorb(cache, block, block->after);
+  put(cache, block);
 }
 
 void flush_front(Cache &cache) {
@@ -183,10 +199,21 @@ void flush_front(Cache &cache) {
     for (size_t size_class = 0; size_class < kFrontClasses; ++size_class) {
       while (Block *block = cache.front[stream][size_class]) {
         cache.front[stream][size_class] = block->front_next;
+        count_not_free(cache, block);
         give_to_pool(cache, block);
       }
       cache.front_count[stream][size_class] = 0;
     }
+}
+
+/* Runs `action` and keeps what it throws, unless something was thrown before: bookkeeping has to be finished first. */
+template <class Action> void keep_failure(std::exception_ptr &failure, Action action) {
+  try {
+    action();
+  } catch (...) {
+    if (!failure)
+      failure = std::current_exception();
+  }
 }
 
 void finish_event(Cache &cache, const Pending &entry) {
@@ -195,50 +222,73 @@ void finish_event(Cache &cache, const Pending &entry) {
     give_to_pool(cache, entry.block);
 }
 
-/* Blocks whose other users are done become free; `wait`: all of them. */
-void process_events(Cache &cache, bool wait) {
-  std::vector<Pending> left;
-  for (const Pending &entry : cache.pending) {
-    aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_COMPLETE;
-    if (wait)
-      check_status(cann.aclrtSynchronizeEvent(entry.event), "aclrtSynchronizeEvent");
-    else
-      check_status(cann.aclrtQueryEventStatus(entry.event, &status), "aclrtQueryEventStatus");
+/* Blocks whose other users are done become free. An event that CANN can't tell about stays; the first such failure is thrown at the
+ * end. */
+void process_events(Cache &cache) {
+  std::exception_ptr failure;
+  size_t left = 0;
+  for (size_t i = 0; i < cache.pending.size(); ++i) {
+    const Pending entry = cache.pending[i];
+    aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    keep_failure(failure, [&] { check_status(cann.aclrtQueryEventStatus(entry.event, &status), "aclrtQueryEventStatus"); });
     if (status == ACL_EVENT_RECORDED_STATUS_COMPLETE)
       finish_event(cache, entry);
     else
-      left.push_back(entry);
+      cache.pending[left++] = entry;
   }
-  cache.pending.swap(left);
+  cache.pending.resize(left);
+  if (failure)
+    std::rethrow_exception(failure);
 }
 
-void release_segments(Cache &cache, bool small) {
-  Pool &pool = cache.pool(small);
-  bool waited = false;
-  for (auto at = pool.begin(); at != pool.end();) {
-    Block *block = *at;
-    if (block->before || block->after) {
-      ++at;
-      continue;
-    }
-    if (!waited) { // queued work may still use the segment: freeing isn't in stream order
-      use_device(cache.device);
-      cann.aclrtSynchronizeDevice();
-      waited = true;
-    }
-    at = pool.erase(at);
+/* Takes the segments that are wholly free out of the pools; they are the caller's. */
+std::vector<Block *> take_segments(Cache &cache) {
+  std::vector<Block *> segments;
+  for (Pool *pool : {&cache.small_blocks, &cache.large_blocks})
+    for (auto at = pool->begin(); at != pool->end();)
+      if (is_cut_off(*at)) {
+        ++at;
+      } else {
+        segments.push_back(*at);
+        at = pool->erase(at);
+      }
+  return segments;
+}
+
+/* Gives cached segments back to the device. Queued work may still use them, since freeing isn't in stream order; so the device is waited
+ * for, with the lock open: the blocks belong to this thread meanwhile. Returns the failure that the waiting met: an earlier task's, which
+ * nobody else will hear of. */
+std::exception_ptr release_cached(Cache &cache, std::unique_lock<std::mutex> &guard) {
+  std::exception_ptr failure;
+  std::vector<Pending> awaited;
+  awaited.swap(cache.pending);
+  guard.unlock();
+  const auto failed = std::stable_partition(awaited.begin(), awaited.end(), [&](const Pending &entry) {
+    const int code = cann.aclrtSynchronizeEvent(entry.event);
+    keep_failure(failure, [&] { check_status(code, "aclrtSynchronizeEvent"); });
+    return code == 0;
+  });
+  guard.lock();
+  std::for_each(awaited.begin(), failed, [&](const Pending &entry) { finish_event(cache, entry); });
+  cache.pending.insert(cache.pending.end(), failed, awaited.end());
+  flush_front(cache);
+  const std::vector<Block *> segments = take_segments(cache);
+  if (segments.empty())
+    return failure;
+  guard.unlock();
+  keep_failure(failure, [&] {
+    use_device(cache.device);
+    check_status(cann.aclrtSynchronizeDevice(), "aclrtSynchronizeDevice");
+  });
+  for (const Block *block : segments)
     cann.aclrtFree(block->data);
-    count_down(cache.counters.segment, small, 1);
-    count_down(cache.counters.reserved_bytes, small, block->size);
+  guard.lock();
+  for (Block *block : segments) {
+    count_down(cache.counters.segment, block->small, 1);
+    count_down(cache.counters.reserved_bytes, block->small, block->size);
     delete block;
   }
-}
-
-void release_cached(Cache &cache) {
-  process_events(cache, true);
-  flush_front(cache);
-  release_segments(cache, true);
-  release_segments(cache, false);
+  return failure;
 }
 
 Block *find_free(Cache &cache, size_t size, bool small, c10::StreamId stream) {
@@ -250,7 +300,7 @@ Block *find_free(Cache &cache, size_t size, bool small, c10::StreamId stream) {
   if (found == pool.end() || (*found)->stream != stream)
     return nullptr;
   Block *block = *found;
-  pool.erase(found);
+  take_out(cache, block);
   return block;
 }
 
@@ -271,7 +321,7 @@ void cut(Cache &cache, Block *block, size_t size) {
     tail->after->before = tail;
   block->after = tail;
   block->size = size;
-  cache.pool(block->small).insert(tail);
+  put(cache, tail);
 }
 
 bool within_fraction(const Cache &cache, size_t bytes) {
@@ -335,17 +385,18 @@ std::string in_units(size_t bytes) {
                    "max_split_size_mb to avoid fragmentation.");
 }
 
-/* Under the lock, which is left on an exception. */
-Block *take_block(Cache &cache, size_t size, c10::StreamId stream) {
+/* Under the lock, which is left on an exception and open while old memory is given back. */
+Block *take_block(Cache &cache, std::unique_lock<std::mutex> &guard, size_t size, c10::StreamId stream) {
   const bool small = size <= kSmallLimit;
   if (C10_UNLIKELY(!cache.pending.empty()))
-    process_events(cache, false);
+    process_events(cache);
   Block *block = find_free(cache, size, small, stream);
   if (!block)
     block = new_segment(cache, size, small, stream);
   if (!block) {
     ++cache.retries;
-    release_cached(cache);
+    if (const std::exception_ptr failure = release_cached(cache, guard))
+      std::rethrow_exception(failure);
     block = new_segment(cache, size, small, stream);
   }
   if (!block)
@@ -355,17 +406,39 @@ Block *take_block(Cache &cache, size_t size, c10::StreamId stream) {
   return block;
 }
 
-void record_users(Cache &cache, Block *block) {
-  for (const c10::Stream &user : *block->users) {
-    aclrtEvent event = nullptr;
-    use_device(user.device_index()); // the thread that drops a tensor may never have used a device
-    check_status(cann.aclrtCreateEventWithFlag(&event, 0x1), "aclrtCreateEventWithFlag");
+/* An event behind the stream's work on the block. */
+void record_user(Cache &cache, Block *block, const c10::Stream &user) {
+  aclrtEvent event = nullptr;
+  use_device(user.device_index()); // the thread that drops a tensor may never have used a device
+  check_status(cann.aclrtCreateEventWithFlag(&event, 0x1), "aclrtCreateEventWithFlag");
+  try {
     check_status(cann.aclrtRecordEvent(event, stream_handle(user)), "aclrtRecordEvent");
     cache.pending.push_back({event, block});
     ++block->events;
+  } catch (...) {
+    cann.aclrtDestroyEvent(event);
+    throw;
   }
+}
+
+/* Holds the block back until its other users are done. It runs in a deleter, where a throw ends the process: a stream that can't be
+ * given an event is waited for instead, and the log says so. */
+void record_users(Cache &cache, Block *block) noexcept {
+  for (const c10::Stream &user : *block->users)
+    try {
+      record_user(cache, block, user);
+    } catch (const std::exception &error) {
+      LOG(ERROR) << "memory used on " << user << " is freed only after waiting for that stream: " << error.what();
+      try {
+        synchronize_stream(user);
+      } catch (const std::exception &failure) {
+        LOG(ERROR) << "while waiting for " << user << ": " << failure.what();
+      }
+    }
   delete block->users;
   block->users = nullptr;
+  if (block->events == 0)
+    give_to_pool(cache, block);
 }
 
 void release_block(void *context) {
@@ -373,7 +446,7 @@ void release_block(void *context) {
   if (!block || in_bad_fork())
     return;
   Cache &cache = *caches[block->device].load(std::memory_order_acquire);
-  std::lock_guard<SpinLock> guard(cache.lock);
+  std::lock_guard<std::mutex> guard(cache.lock);
   count_down(cache.counters.allocation, block->small, 1);
   count_down(cache.counters.allocated_bytes, block->small, block->size);
   count_down(cache.counters.requested_bytes, block->small, block->requested);
@@ -385,6 +458,7 @@ void release_block(void *context) {
   if (C10_LIKELY(size_class < kFrontClasses && cache.front_count[block->stream][size_class] < kFrontDepth)) {
     block->front_next = cache.front[block->stream][size_class];
     cache.front[block->stream][size_class] = block;
+    count_free(cache, block);
     ++cache.front_count[block->stream][size_class];
     return;
   }
@@ -406,8 +480,8 @@ void copy_stats(const std::array<Counter, 3> &from, c10::CachingAllocator::StatA
 }
 
 template <class Function> void each_counter(Counters &counters, Function function) {
-  for (auto *group :
-       {&counters.allocation, &counters.segment, &counters.allocated_bytes, &counters.requested_bytes, &counters.reserved_bytes})
+  for (auto *group : {&counters.allocation, &counters.segment, &counters.allocated_bytes, &counters.requested_bytes,
+                      &counters.reserved_bytes, &counters.inactive_split, &counters.inactive_split_bytes})
     for (Counter &counter : *group)
       function(counter);
 }
@@ -422,18 +496,22 @@ struct CachingAllocator final : c10::DeviceAllocator {
   }
   bool initialized() override { return is_initialized(); }
   void emptyCache(c10::MempoolId_t) override {
+    std::exception_ptr failure;
     for (auto &slot : caches)
       if (Cache *cache = slot.load(); cache && !in_bad_fork()) {
-        std::lock_guard<SpinLock> guard(cache->lock);
-        release_cached(*cache);
+        std::unique_lock<std::mutex> guard(cache->lock);
+        const std::exception_ptr met = release_cached(*cache, guard);
+        failure = failure ? failure : met;
       }
+    if (failure)
+      std::rethrow_exception(failure);
   }
   void recordStream(const c10::DataPtr &data, c10::Stream stream) override {
     auto *block = static_cast<Block *>(data.get_context());
     if (!block || data.get_deleter() != &release_block)
       return; // empty, or memory that isn't ours
     Cache &cache = cache_of(block->device);
-    std::lock_guard<SpinLock> guard(cache.lock);
+    std::lock_guard<std::mutex> guard(cache.lock);
     if (stream.id() == block->stream && stream.device_index() == block->device)
       return;
     if (!block->users)
@@ -448,7 +526,7 @@ struct CachingAllocator final : c10::DeviceAllocator {
     Cache *cache = caches[resolve_index(device)].load();
     if (!cache)
       return stats;
-    std::lock_guard<SpinLock> guard(cache->lock);
+    std::lock_guard<std::mutex> guard(cache->lock);
     copy_stats(cache->counters.allocation, stats.allocation);
     copy_stats(cache->counters.allocation, stats.active);
     copy_stats(cache->counters.segment, stats.segment);
@@ -456,6 +534,8 @@ struct CachingAllocator final : c10::DeviceAllocator {
     copy_stats(cache->counters.allocated_bytes, stats.active_bytes);
     copy_stats(cache->counters.requested_bytes, stats.requested_bytes);
     copy_stats(cache->counters.reserved_bytes, stats.reserved_bytes);
+    copy_stats(cache->counters.inactive_split, stats.inactive_split);
+    copy_stats(cache->counters.inactive_split_bytes, stats.inactive_split_bytes);
     stats.num_alloc_retries = cache->retries;
     stats.num_ooms = cache->out_of_memories;
     stats.num_device_alloc = cache->counters.segment[0].allocated;
@@ -464,14 +544,14 @@ struct CachingAllocator final : c10::DeviceAllocator {
   }
   void resetAccumulatedStats(c10::DeviceIndex device) override {
     if (Cache *cache = caches[resolve_index(device)].load()) {
-      std::lock_guard<SpinLock> guard(cache->lock);
+      std::lock_guard<std::mutex> guard(cache->lock);
       each_counter(cache->counters, [](Counter &counter) { counter.allocated = counter.freed = 0; });
       cache->retries = cache->out_of_memories = 0;
     }
   }
   void resetPeakStats(c10::DeviceIndex device) override {
     if (Cache *cache = caches[resolve_index(device)].load()) {
-      std::lock_guard<SpinLock> guard(cache->lock);
+      std::lock_guard<std::mutex> guard(cache->lock);
       each_counter(cache->counters, [](Counter &counter) { counter.peak = counter.current; });
     }
   }
@@ -506,12 +586,13 @@ c10::DataPtr allocate(size_t bytes, c10::DeviceIndex device) {
   const size_t size = (bytes + kUnit - 1) / kUnit * kUnit;
   const size_t size_class = size / kUnit;
   const c10::StreamId stream = current_ids.ids[device];
-  std::unique_lock<SpinLock> guard(cache.lock);
+  std::unique_lock<std::mutex> guard(cache.lock);
   Block *block;
   if (C10_LIKELY(size_class < kFrontClasses && (block = cache.front[stream][size_class]) != nullptr)) {
     cache.front[stream][size_class] = block->front_next;
+    count_not_free(cache, block);
     --cache.front_count[stream][size_class];
-  } else if (!(block = take_block(cache, size, stream))) {
+  } else if (!(block = take_block(cache, guard, size, stream))) {
     guard.release(); // throw_out_of_memory unlocks
     throw_out_of_memory(cache, bytes);
   }
@@ -525,7 +606,7 @@ c10::DataPtr allocate(size_t bytes, c10::DeviceIndex device) {
 void set_memory_fraction(double fraction, c10::DeviceIndex device) {
   TORCH_CHECK(fraction >= 0 && fraction <= 1, "invalid fraction: ", fraction, ". Please set within [0, 1].");
   Cache &cache = cache_of(resolve_index(device));
-  std::lock_guard<SpinLock> guard(cache.lock);
+  std::lock_guard<std::mutex> guard(cache.lock);
   cache.fraction = fraction;
 }
 

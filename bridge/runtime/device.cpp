@@ -66,13 +66,17 @@ c10::DeviceIndex device_count() noexcept {
 
 c10::DeviceIndex current_device() noexcept { return current; }
 
-c10::DeviceIndex resolve_index(c10::DeviceIndex index) { return index < 0 ? current : index; }
-
-static void check_index(c10::DeviceIndex index) {
+static void check_index(int64_t index) {
   static const c10::DeviceIndex count = device_count();
-  TORCH_CHECK(index >= 0 && index < count, "Invalid device id: npu:", static_cast<int>(index), "; this process sees ",
-              static_cast<int>(count), " device(s), allowed are 0 to ", static_cast<int>(count) - 1,
-              error_line("ERR00003 PTA invalid value"));
+  TORCH_CHECK(index >= 0 && index < count, "Invalid device id: npu:", index, "; this process sees ", static_cast<int>(count),
+              " device(s), allowed are 0 to ", static_cast<int>(count) - 1, error_line("ERR00003 PTA invalid value"));
+}
+
+c10::DeviceIndex resolve_index(int64_t index) {
+  if (index == -1 || index == current)
+    return current;
+  check_index(index);
+  return static_cast<c10::DeviceIndex>(index);
 }
 
 void set_device(c10::DeviceIndex index) {

@@ -77,7 +77,6 @@ const at::Generator &default_generator(c10::DeviceIndex device) {
   static std::array<std::once_flag, kMaxDevices> made;
   static std::array<at::Generator, kMaxDevices> generators;
   const c10::DeviceIndex index = resolve_index(device);
-  TORCH_CHECK(index < device_count(), "Invalid device id: npu:", static_cast<int>(index));
   std::call_once(made[index], [&] { generators[index] = at::make_generator<PhiloxGenerator>(index); });
   return generators[index];
 }

@@ -3,6 +3,8 @@
  * One lock guards the tables. In a forked child the inherited blocks are private copies: frees do nothing. */
 #include <ATen/core/CachingHostAllocator.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -14,10 +16,15 @@
 namespace npu {
 namespace {
 
+struct Use {
+  c10::Stream stream;
+  aclrtEvent event; // behind the stream's last copy
+};
+
 struct HostBlock {
   void *data;
   size_t size;
-  std::vector<aclrtEvent> events; // of copies that may still run
+  std::vector<Use> uses; // streams whose copies may still run, each once
 };
 
 size_t round_up_size(size_t bytes) {
@@ -38,6 +45,8 @@ public:
     if (!block)
       block = create(round_up_size(bytes));
     in_use_[block->data] = block;
+    stats_.active_requests.increase(1);
+    stats_.active_bytes.increase(block->size);
     return {block->data, block, &release, c10::Device(c10::DeviceType::CPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
@@ -45,14 +54,28 @@ public:
 
   bool record_event(void *data, void *, c10::Stream stream) override { return record(data, stream); }
   void empty_cache() override {
+    if (in_bad_fork())
+      return;
     std::lock_guard<std::mutex> guard(lock_);
     for (auto &entry : free_)
       destroy(entry.second);
     free_.clear();
   }
-  at::HostStats get_stats() override { return {}; }
-  void reset_accumulated_stats() override {}
-  void reset_peak_stats() override {}
+  at::HostStats get_stats() override {
+    std::lock_guard<std::mutex> guard(lock_);
+    return stats_;
+  }
+  void reset_accumulated_stats() override {
+    std::lock_guard<std::mutex> guard(lock_);
+    for (auto *stat : counted())
+      stat->reset_accumulated();
+    stats_.num_host_alloc = stats_.num_host_free = 0;
+  }
+  void reset_peak_stats() override {
+    std::lock_guard<std::mutex> guard(lock_);
+    for (auto *stat : counted())
+      stat->reset_peak();
+  }
 
   /* A pointer anywhere inside a pinned block. */
   HostBlock *find(const void *data) {
@@ -71,25 +94,36 @@ public:
     HostBlock *block = find(data);
     if (!block)
       return false;
-    aclrtEvent event = nullptr;
     use_device(resolve_index(stream.device_index()));
+    const auto known = std::find_if(block->uses.begin(), block->uses.end(), [&](const Use &use) { return use.stream == stream; });
+    if (known != block->uses.end()) { // recorded anew, the event stands for all earlier copies of its stream
+      check_status(cann.aclrtRecordEvent(known->event, stream_handle(stream)), "aclrtRecordEvent");
+      return true;
+    }
+    aclrtEvent event = nullptr;
     check_status(cann.aclrtCreateEventWithFlag(&event, 0x1), "aclrtCreateEventWithFlag");
-    check_status(cann.aclrtRecordEvent(event, stream_handle(stream)), "aclrtRecordEvent");
-    block->events.push_back(event);
+    const int code = cann.aclrtRecordEvent(event, stream_handle(stream));
+    if (code != 0)
+      cann.aclrtDestroyEvent(event);
+    check_status(code, "aclrtRecordEvent");
+    block->uses.push_back({stream, event});
     return true;
   }
 
 private:
   static void release(void *context);
 
-  bool idle(HostBlock *block) {
-    while (!block->events.empty()) {
+  std::array<c10::CachingAllocator::Stat *, 4> counted() {
+    return {&stats_.allocations, &stats_.allocated_bytes, &stats_.active_requests, &stats_.active_bytes};
+  }
+  static bool idle(HostBlock *block) {
+    while (!block->uses.empty()) {
       aclrtEventRecordedStatus status;
-      check_status(cann.aclrtQueryEventStatus(block->events.back(), &status), "aclrtQueryEventStatus");
+      check_status(cann.aclrtQueryEventStatus(block->uses.back().event, &status), "aclrtQueryEventStatus");
       if (status != ACL_EVENT_RECORDED_STATUS_COMPLETE)
         return false;
-      cann.aclrtDestroyEvent(block->events.back());
-      block->events.pop_back();
+      cann.aclrtDestroyEvent(block->uses.back().event);
+      block->uses.pop_back();
     }
     return true;
   }
@@ -107,23 +141,32 @@ private:
     void *data = nullptr;
     use_device(current_device());
     const int code = cann.aclrtMallocHost(&data, size);
-    if (code == ACL_ERROR_RT_MEMORY_ALLOCATION)
+    if (code == ACL_ERROR_RT_MEMORY_ALLOCATION) {
+      cann.aclGetRecentErrMsg(); // said here in torch's way; the next error must not repeat it
       TORCH_CHECK_WITH(OutOfMemoryError, false, "no pinned host memory: tried to allocate ", size, " bytes");
+    }
     check_status(code, "aclrtMallocHost");
+    stats_.allocations.increase(1);
+    stats_.allocated_bytes.increase(size);
+    ++stats_.num_host_alloc;
     return new HostBlock{data, size, {}};
   }
   void destroy(HostBlock *block) {
-    for (aclrtEvent event : block->events) {
-      cann.aclrtSynchronizeEvent(event);
-      cann.aclrtDestroyEvent(event);
+    for (const Use &use : block->uses) {
+      cann.aclrtSynchronizeEvent(use.event);
+      cann.aclrtDestroyEvent(use.event);
     }
     cann.aclrtFreeHost(block->data);
+    stats_.allocations.decrease(1);
+    stats_.allocated_bytes.decrease(block->size);
+    ++stats_.num_host_free;
     delete block;
   }
 
   std::mutex lock_;
   std::map<void *, HostBlock *> in_use_;
   std::multimap<size_t, HostBlock *> free_;
+  at::HostStats stats_;
 };
 
 PinnedAllocator &pinned() {
@@ -138,6 +181,8 @@ void PinnedAllocator::release(void *context) {
   std::lock_guard<std::mutex> guard(pinned().lock_);
   pinned().in_use_.erase(block->data);
   pinned().free_.emplace(block->size, block);
+  pinned().stats_.active_requests.decrease(1);
+  pinned().stats_.active_bytes.decrease(block->size);
 }
 
 REGISTER_HOST_ALLOCATOR(kDevice, &pinned())

@@ -2,6 +2,7 @@
  * compile time). Invariant: no C++ exception leaves a function; each becomes the Python exception that torch would raise. */
 #include <Python.h>
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/Generator.h>
@@ -33,13 +34,12 @@ PyObject *none() { Py_RETURN_NONE; }
 
 c10::DeviceAllocator *device_allocator() { return static_cast<c10::DeviceAllocator *>(allocator()); }
 
-/* A device argument: an int, -1 or absent = the current device. */
-bool parse_device(PyObject *arguments, c10::DeviceIndex *device) {
-  int index = -1;
-  if (!PyArg_ParseTuple(arguments, "|i", &index))
-    return false;
-  *device = resolve_index(static_cast<c10::DeviceIndex>(index < -1 || index > 127 ? 127 : index));
-  return true;
+/* Runs `function` with the device that the only argument names: an int, -1 or absent = the current device. */
+template <class Function> PyObject *with_device(PyObject *arguments, Function function) noexcept {
+  long long index = -1;
+  if (!PyArg_ParseTuple(arguments, "|L", &index))
+    return nullptr;
+  return guarded([&] { return function(resolve_index(index)); });
 }
 
 PyObject *load(PyObject *, PyObject *arguments) {
@@ -67,34 +67,35 @@ PyObject *count_devices(PyObject *, PyObject *) { return PyLong_FromLong(device_
 PyObject *get_current_device(PyObject *, PyObject *) { return PyLong_FromLong(current_device()); }
 
 PyObject *set_current_device(PyObject *, PyObject *arguments) {
-  int index;
-  if (!PyArg_ParseTuple(arguments, "i", &index))
-    return nullptr;
-  return guarded([&] {
-    set_device(static_cast<c10::DeviceIndex>(index < -1 || index > 127 ? 127 : index));
+  return with_device(arguments, [](c10::DeviceIndex device) {
+    set_device(device);
     return none();
   });
 }
 
+/* Runs what may wait for the device without Python's lock: functions of Python that the device is to run need it. */
+template <class Function> void without_python(Function function) {
+  std::exception_ptr failure;
+  PyThreadState *state = PyEval_SaveThread();
+  try {
+    function();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  PyEval_RestoreThread(state);
+  if (failure)
+    std::rethrow_exception(failure);
+}
+
 PyObject *synchronize(PyObject *, PyObject *arguments) {
-  c10::DeviceIndex device;
-  if (!parse_device(arguments, &device))
-    return nullptr;
-  return guarded([&] {
-    std::exception_ptr failure;
-    Py_BEGIN_ALLOW_THREADS try { synchronize_device(device); } catch (...) {
-      failure = std::current_exception();
-    }
-    Py_END_ALLOW_THREADS if (failure) std::rethrow_exception(failure);
+  return with_device(arguments, [](c10::DeviceIndex device) {
+    without_python([&] { synchronize_device(device); });
     return none();
   });
 }
 
 PyObject *memory_info(PyObject *, PyObject *arguments) {
-  c10::DeviceIndex device;
-  if (!parse_device(arguments, &device))
-    return nullptr;
-  return guarded([&] {
+  return with_device(arguments, [](c10::DeviceIndex device) {
     const auto [free_bytes, total] = device_allocator()->getMemoryInfo(device);
     return Py_BuildValue("nn", static_cast<Py_ssize_t>(free_bytes), static_cast<Py_ssize_t>(total));
   });
@@ -106,23 +107,22 @@ void put(PyObject *dictionary, const std::string &key, int64_t value) {
   Py_XDECREF(number);
 }
 
+void put_counter(PyObject *dictionary, const std::string &prefix, const c10::CachingAllocator::Stat &stat) {
+  put(dictionary, prefix + "current", stat.current);
+  put(dictionary, prefix + "peak", stat.peak);
+  put(dictionary, prefix + "allocated", stat.allocated);
+  put(dictionary, prefix + "freed", stat.freed);
+}
+
 void put_group(PyObject *dictionary, const char *name, const c10::CachingAllocator::StatArray &stats) {
   static const char *const pools[] = {"all", "small_pool", "large_pool"};
-  for (size_t i = 0; i < 3; ++i) {
-    const std::string prefix = std::string(name) + "." + pools[i] + ".";
-    put(dictionary, prefix + "current", stats[i].current);
-    put(dictionary, prefix + "peak", stats[i].peak);
-    put(dictionary, prefix + "allocated", stats[i].allocated);
-    put(dictionary, prefix + "freed", stats[i].freed);
-  }
+  for (size_t i = 0; i < 3; ++i)
+    put_counter(dictionary, std::string(name) + "." + pools[i] + ".", stats[i]);
 }
 
 /* torch.cuda.memory_stats' keys. */
 PyObject *memory_stats(PyObject *, PyObject *arguments) {
-  c10::DeviceIndex device;
-  if (!parse_device(arguments, &device))
-    return nullptr;
-  return guarded([&] {
+  return with_device(arguments, [](c10::DeviceIndex device) {
     const auto stats = device_allocator()->getDeviceStats(device);
     PyObject *result = PyDict_New();
     put_group(result, "allocation", stats.allocation);
@@ -143,28 +143,37 @@ PyObject *memory_stats(PyObject *, PyObject *arguments) {
   });
 }
 
+/* torch.cuda.host_memory_stats' keys. */
+PyObject *host_memory_stats(PyObject *, PyObject *) {
+  return guarded([] {
+    const at::HostStats stats = at::getHostAllocator(kDevice)->get_stats();
+    PyObject *result = PyDict_New();
+    put_counter(result, "allocations.", stats.allocations);
+    put_counter(result, "allocated_bytes.", stats.allocated_bytes);
+    put_counter(result, "active_requests.", stats.active_requests);
+    put_counter(result, "active_bytes.", stats.active_bytes);
+    put(result, "num_host_alloc", stats.num_host_alloc);
+    put(result, "num_host_free", stats.num_host_free);
+    return result;
+  });
+}
+
 PyObject *empty_cache(PyObject *, PyObject *) {
   return guarded([] {
-    device_allocator()->emptyCache({0, 0});
+    without_python([] { device_allocator()->emptyCache({0, 0}); });
     return none();
   });
 }
 
 PyObject *reset_peak_memory_stats(PyObject *, PyObject *arguments) {
-  c10::DeviceIndex device;
-  if (!parse_device(arguments, &device))
-    return nullptr;
-  return guarded([&] {
+  return with_device(arguments, [](c10::DeviceIndex device) {
     device_allocator()->resetPeakStats(device);
     return none();
   });
 }
 
 PyObject *reset_accumulated_memory_stats(PyObject *, PyObject *arguments) {
-  c10::DeviceIndex device;
-  if (!parse_device(arguments, &device))
-    return nullptr;
-  return guarded([&] {
+  return with_device(arguments, [](c10::DeviceIndex device) {
     device_allocator()->resetAccumulatedStats(device);
     return none();
   });
@@ -172,20 +181,17 @@ PyObject *reset_accumulated_memory_stats(PyObject *, PyObject *arguments) {
 
 PyObject *set_fraction(PyObject *, PyObject *arguments) {
   double fraction;
-  int index = -1;
-  if (!PyArg_ParseTuple(arguments, "d|i", &fraction, &index))
+  long long index = -1;
+  if (!PyArg_ParseTuple(arguments, "d|L", &fraction, &index))
     return nullptr;
   return guarded([&] {
-    set_memory_fraction(fraction, static_cast<c10::DeviceIndex>(index));
+    set_memory_fraction(fraction, resolve_index(index));
     return none();
   });
 }
 
 PyObject *get_fraction(PyObject *, PyObject *arguments) {
-  c10::DeviceIndex device;
-  if (!parse_device(arguments, &device))
-    return nullptr;
-  return guarded([&] { return PyFloat_FromDouble(memory_fraction(device)); });
+  return with_device(arguments, [](c10::DeviceIndex device) { return PyFloat_FromDouble(memory_fraction(device)); });
 }
 
 int64_t attribute(c10::DeviceIndex device, aclrtDevAttr what) {
@@ -195,13 +201,8 @@ int64_t attribute(c10::DeviceIndex device, aclrtDevAttr what) {
 }
 
 PyObject *properties(PyObject *, PyObject *arguments) {
-  c10::DeviceIndex device;
-  if (!parse_device(arguments, &device))
-    return nullptr;
-  return guarded([&] {
+  return with_device(arguments, [](c10::DeviceIndex device) {
     ensure_initialized();
-    TORCH_CHECK(device >= 0 && device < device_count(), "Invalid device id: npu:", static_cast<int>(device), "; this process sees ",
-                static_cast<int>(device_count()), " device(s)", error_line("ERR00003 PTA invalid value"));
     const char *name = cann.aclrtGetSocName();
     const auto total = device_allocator()->getMemoryInfo(device).second;
     return Py_BuildValue("{s:s,s:n,s:L,s:L,s:L}", "name", name ? name : "unknown", "total_memory", static_cast<Py_ssize_t>(total),
@@ -212,10 +213,7 @@ PyObject *properties(PyObject *, PyObject *arguments) {
 }
 
 PyObject *get_default_generator(PyObject *, PyObject *arguments) {
-  c10::DeviceIndex device;
-  if (!parse_device(arguments, &device))
-    return nullptr;
-  return guarded([&] { return THPGenerator_Wrap(default_generator(device)); });
+  return with_device(arguments, [](c10::DeviceIndex device) { return THPGenerator_Wrap(default_generator(device)); });
 }
 
 PyObject *get_fallback_counts(PyObject *, PyObject *) {
@@ -239,11 +237,11 @@ PyObject *priority_range(PyObject *, PyObject *) {
 
 PyObject *stream_pointer(PyObject *, PyObject *arguments) {
   long long id;
-  int device;
-  if (!PyArg_ParseTuple(arguments, "Li", &id, &device))
+  long long device;
+  if (!PyArg_ParseTuple(arguments, "LL", &id, &device))
     return nullptr;
   return guarded([&] {
-    const c10::Stream stream(c10::Stream::UNSAFE, c10::Device(kDevice, static_cast<c10::DeviceIndex>(device)), id);
+    const c10::Stream stream(c10::Stream::UNSAFE, c10::Device(kDevice, resolve_index(device)), id);
     return PyLong_FromVoidPtr(stream_handle(stream));
   });
 }
@@ -286,6 +284,7 @@ PyMethodDef methods[] = {
     {"synchronize", synchronize, METH_VARARGS, "synchronize(device=-1): waits for all streams; raises what failed."},
     {"memory_info", memory_info, METH_VARARGS, "memory_info(device=-1) -> (free, total) in bytes."},
     {"memory_stats", memory_stats, METH_VARARGS, "memory_stats(device=-1) -> flat dict with torch.cuda's keys."},
+    {"host_memory_stats", host_memory_stats, METH_NOARGS, "host_memory_stats() -> counters of pinned memory, torch.cuda's keys."},
     {"empty_cache", empty_cache, METH_NOARGS, "Gives cached device memory back."},
     {"reset_peak_memory_stats", reset_peak_memory_stats, METH_VARARGS, "reset_peak_memory_stats(device=-1)."},
     {"reset_accumulated_memory_stats", reset_accumulated_memory_stats, METH_VARARGS, "reset_accumulated_memory_stats(device=-1)."},

@@ -29,8 +29,8 @@ c10::DeviceIndex device_count() noexcept;
 c10::DeviceIndex current_device() noexcept;
 void set_device(c10::DeviceIndex index); // throws on a bad index, leaving the state alone
 c10::DeviceIndex exchange_device(c10::DeviceIndex index);
-void use_device(c10::DeviceIndex index);                // tells CANN, for calls that depend on its current device
-c10::DeviceIndex resolve_index(c10::DeviceIndex index); // -1 -> the current one
+void use_device(c10::DeviceIndex index);       // tells CANN, for calls that depend on its current device
+c10::DeviceIndex resolve_index(int64_t index); // -1 -> the current one; throws when there is no such device
 void synchronize_device(c10::DeviceIndex index);
 bool launch_blocking() noexcept; // ASCEND_LAUNCH_BLOCKING=1
 
@@ -47,10 +47,10 @@ std::string error_line(const char *code_and_kind);
 /* --- streams.cpp --- */
 aclrtStream stream_handle(const c10::Stream &stream);
 aclrtStream current_stream_handle(c10::DeviceIndex device); // starts the device when needed
-c10::Stream current_stream(c10::DeviceIndex device) noexcept;
-c10::Stream default_stream(c10::DeviceIndex device) noexcept;
+c10::Stream current_stream(c10::DeviceIndex device);
+c10::Stream default_stream(c10::DeviceIndex device);
 c10::Stream new_stream(c10::DeviceIndex device, int priority);
-c10::Stream exchange_stream(c10::Stream stream) noexcept;
+c10::Stream exchange_stream(c10::Stream stream); // throws when the device has no such stream
 void synchronize_stream(const c10::Stream &stream);
 std::pair<int, int> stream_priority_range(); // least, greatest
 

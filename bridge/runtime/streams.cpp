@@ -42,9 +42,14 @@ aclrtStream create(c10::DeviceIndex device, c10::StreamId id) {
   return handle;
 }
 
+void check_id(c10::StreamId id) {
+  constexpr int kIds = 1 + kPools * kPoolStreams;
+  TORCH_CHECK(id >= 0 && id < kIds, "There is no stream with id ", id, " on npu; ids are 0 to ", kIds - 1);
+}
+
+/* `device` is one that exists: resolve_index gave it. */
 aclrtStream handle_of(c10::DeviceIndex device, c10::StreamId id) {
-  TORCH_CHECK(device >= 0 && device < kMaxDevices && id >= 0 && id < 1 + kPools * kPoolStreams, "no stream ", id,
-              " on npu:", static_cast<int>(device));
+  check_id(id);
   aclrtStream handle = streams[device].handles[id].load(std::memory_order_acquire);
   return C10_LIKELY(handle != nullptr) ? handle : create(device, id);
 }
@@ -55,12 +60,12 @@ aclrtStream stream_handle(const c10::Stream &stream) { return handle_of(resolve_
 
 aclrtStream current_stream_handle(c10::DeviceIndex device) { return handle_of(device, current_ids.ids[device]); }
 
-c10::Stream current_stream(c10::DeviceIndex device) noexcept {
+c10::Stream current_stream(c10::DeviceIndex device) {
   const c10::DeviceIndex index = resolve_index(device);
   return c10::Stream(c10::Stream::UNSAFE, c10::Device(kDevice, index), current_ids.ids[index]);
 }
 
-c10::Stream default_stream(c10::DeviceIndex device) noexcept {
+c10::Stream default_stream(c10::DeviceIndex device) {
   return c10::Stream(c10::Stream::UNSAFE, c10::Device(kDevice, resolve_index(device)), 0);
 }
 
@@ -71,8 +76,9 @@ c10::Stream new_stream(c10::DeviceIndex device, int priority) {
   return c10::Stream(c10::Stream::UNSAFE, c10::Device(kDevice, index), 1 + pool * kPoolStreams + static_cast<int>(turn));
 }
 
-c10::Stream exchange_stream(c10::Stream stream) noexcept {
+c10::Stream exchange_stream(c10::Stream stream) {
   const c10::DeviceIndex index = resolve_index(stream.device_index());
+  check_id(stream.id()); // the allocator's tables are indexed by it
   const c10::Stream before = current_stream(index);
   current_ids.ids[index] = stream.id();
   return before;

@@ -6,8 +6,6 @@ Prints resident memory, descriptors, threads and allocator bytes after each roun
 """
 
 import argparse
-import gc
-import os
 import sys
 import time
 from pathlib import Path
@@ -15,6 +13,9 @@ from pathlib import Path
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "torch"))
+from support import footprint
 
 GROWTH_ALLOWED = 4 << 20  # bytes of resident memory; everything else must not grow at all
 
@@ -61,17 +62,6 @@ def load(device: str) -> None:
     data = TensorDataset(torch.arange(256.0).view(64, 4))
     total = sum(batch.to(device).sum().item() for (batch,) in DataLoader(data, batch_size=8, num_workers=4, pin_memory=device != "cpu"))
     assert total == 256 * 255 / 2
-
-
-def footprint(device: str) -> tuple[int, int, int, int]:
-    """Resident bytes, descriptors, threads, allocator bytes."""
-    gc.collect()
-    allocated = 0
-    if device != "cpu":
-        torch.npu.synchronize()
-        allocated = torch.npu.memory_allocated()
-    resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return resident, len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), allocated
 
 
 def main() -> None:

@@ -2,8 +2,12 @@
 
 import pytest
 import torch
+from conftest import DEVICE
 from support import expect_output, run_python
 from torch import nn
+
+if DEVICE == "npu":
+    from torchtitan_npu import _bridge
 
 pytestmark = pytest.mark.npu_only
 
@@ -62,6 +66,41 @@ def test_tensors_on_two_devices(last, device):
     assert first.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]
 
 
+NO_DEVICE = {
+    "accelerator.memory_stats": lambda index: torch.accelerator.memory_stats(index),
+    "accelerator.reset_peak_memory_stats": lambda index: torch.accelerator.reset_peak_memory_stats(index),
+    "accelerator.current_stream": lambda index: torch.accelerator.current_stream(index),
+    "accelerator.synchronize": lambda index: torch.accelerator.synchronize(index),
+    "memory_stats": lambda index: _bridge.memory_stats(index),
+    "memory_info": lambda index: _bridge.memory_info(index),
+    "set_device": lambda index: _bridge.set_device(index),
+    "set_memory_fraction": lambda index: _bridge.set_memory_fraction(0.5, index),
+    "properties": lambda index: _bridge.properties(index),
+    "default_generator": lambda index: _bridge.default_generator(index),
+    "stream_pointer": lambda index: _bridge.stream_pointer(0, index),
+    "Stream": lambda index: torch.Stream(device=torch.device("npu", index)),
+    "Generator": lambda index: torch.Generator(torch.device("npu", index)),
+}
+
+
+@pytest.mark.parametrize("index", [8, 63, 64, 99, 127, 256, (1 << 40) + 1, -2])
+@pytest.mark.parametrize("name", NO_DEVICE)
+def test_a_device_that_is_not_there_is_refused_everywhere(name, index, device):
+    if index > 127 and name in ("Stream", "Generator"):
+        pytest.skip("torch.device itself cuts the number down to 8 bits")
+    with pytest.raises((RuntimeError, ValueError, OverflowError, TypeError)) as caught:
+        NO_DEVICE[name](index)
+    if index in (8, 99):
+        assert f"Invalid device id: npu:{index}; this process sees 8 device(s)" in str(caught.value)
+
+
+def test_a_stream_that_is_not_there_cannot_become_current(device):
+    unknown = torch.Stream(stream_id=1000, device_index=0, device_type=torch.npu.current_stream().device_type)
+    with pytest.raises(RuntimeError, match="no stream with id 1000"):
+        torch.accelerator.set_stream(unknown)
+    assert torch.npu.current_stream().stream_id == 0
+
+
 def test_properties_agree(device):
     properties = torch.npu.get_device_properties(0)
     free, total = torch.npu.mem_get_info(0)
@@ -114,18 +153,6 @@ def test_questions_do_not_start_the_runtime():
         print(torch.npu.is_initialized())
     """
     assert expect_output(run_python(program)) == ["False", "True"]
-
-
-@pytest.mark.parametrize("first", ["torch", "torchtitan_npu"])
-@pytest.mark.parametrize("autoload", ["0", "1"])
-def test_import_order_and_autoload(first, autoload):
-    second = {"torch": "torchtitan_npu", "torchtitan_npu": "torch"}[first]
-    program = f"""
-        import {first}, {second}, {first}
-        import torch, torchtitan_npu
-        print(torch.ones(2, device="npu").sum().item(), torch._C._get_privateuse1_backend_name())
-    """
-    assert expect_output(run_python(program, environment={"TORCH_DEVICE_BACKEND_AUTOLOAD": autoload})) == ["2.0 npu"]
 
 
 @pytest.mark.parametrize("autoload, present", [("1", "True"), ("0", "False")])

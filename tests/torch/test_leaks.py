@@ -3,27 +3,14 @@
 `make test` takes a tenth of the steps, `make test-all` all of them.
 """
 
-import gc
-import os
 import threading
-from pathlib import Path
 
 import pytest
 import torch
+from support import footprint
 from torch import nn
 
 MEBIBYTE = 1 << 20
-
-
-def footprint(device):
-    """Resident bytes, open descriptors, threads, bytes of the caching allocator."""
-    gc.collect()
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    threads = len(os.listdir("/proc/self/task"))
-    if device == "cpu":
-        return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir("/proc/self/fd")), threads, 0
-    torch.npu.synchronize()
-    return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir("/proc/self/fd")), threads, torch.npu.memory_allocated()
 
 
 def assert_no_growth(action, device, early, late):
@@ -71,6 +58,24 @@ def failing_call(device):
             calls[number % len(calls)]()
 
     return fail
+
+
+@pytest.mark.npu_only
+def test_a_missing_workspace_leaks_no_executor(device):
+    """Out of memory between the two phases of an operator: phase 2, which gives the executor back, isn't reached."""
+    out, index = torch.zeros(1 << 20, device=device), torch.zeros(1 << 20, dtype=torch.int64, device=device)
+    source = torch.ones(1 << 20, device=device)
+    torch.npu.empty_cache()
+
+    def fail():
+        with pytest.raises(torch.OutOfMemoryError):
+            torch.scatter_reduce(out, 0, index, source, "mean", out=out)
+
+    torch.npu.set_per_process_memory_fraction(0.0)
+    try:
+        assert_no_growth(fail, device, 500, 2500)
+    finally:
+        torch.npu.set_per_process_memory_fraction(1.0)
 
 
 @pytest.mark.parametrize("kind", ["training", "failing"])

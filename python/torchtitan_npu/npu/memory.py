@@ -42,6 +42,11 @@ def memory_stats(device: Device = None) -> dict[str, int]:
     return dict(sorted(_bridge.memory_stats(index).items())) if _is_started() else {}
 
 
+def host_memory_stats() -> dict[str, int]:
+    """The counters of pinned host memory by flat names, such as "active_bytes.peak"; empty before the runtime starts."""
+    return dict(sorted(_bridge.host_memory_stats().items())) if _is_started() else {}
+
+
 def memory_stats_as_nested_dict(device: Device = None) -> dict[str, Any]:
     """The same counters as dictionaries in dictionaries."""
     nested: dict[str, Any] = {}
