@@ -100,7 +100,7 @@ def call_arguments(f: NativeFunction, entry: dict, outputs: list[str]) -> str:
     written = {b.name for b in parameters(f) if b.argument.annotation is not None and b.argument.annotation.is_write}
     spelled = {name: f"{'written' if name in written and name not in replaced else 'argument'}({replaced.get(name, name)})" for name in names}
     inputs = [spelled[name] for name in names if replaced.get(name, name) is not None]
-    return ", ".join([*inputs, *[f"written({output})" for output in outputs], "stream()"])
+    return ", ".join([*inputs, *entry.get("extra_arguments", []), *[f"written({output})" for output in outputs], "stream()"])
 
 
 def declare(f: NativeFunction, name: str) -> str:
@@ -116,9 +116,11 @@ def meta_call(group: NativeFunctionsGroup, f: NativeFunction) -> str:
         return ", ".join(e.expr for e in translate(list(signature(f).arguments()), structured.meta_arguments(group), method=False))
 
 
-def register(piece: Piece, f: NativeFunction, name: str, function: str) -> None:
+def register(piece: Piece, f: NativeFunction, name: str, entry: dict) -> None:
     """Registers a wrapper, unless the loaded CANN lacks what it calls."""
-    piece.registrations.append(f'if (available("{function}"))\n    m.impl("{f.func.name}", TORCH_FN({name}));')
+    functions = [entry[key] for key in ("call", "scalar_call") if key in entry]
+    condition = " && ".join(f'available("{function}")' for function in functions)
+    piece.registrations.append(f'if ({condition})\n    m.impl("{f.func.name}", TORCH_FN({name}));')
 
 
 # --- fast paths: (family) -> code before the slow path, by form ---
@@ -131,61 +133,65 @@ def fast_path(entry: dict, kind: SchemaKind, names: list[str]) -> str:
     if "fast" not in entry or kind == SchemaKind.out:
         return ""
     family, rule_name = entry["fast"].split()
-    rule = RULES[rule_name]
-    function, scalar_function = f"npu_{entry['call']}", f"npu_{entry.get('scalar_call', '')}"
-    inplace = kind == SchemaKind.inplace
-    rest = "".join(f"argument({name}), " for name in names[2 if family == "binary" else 1 :])
-    condition = f"{entry['fast_when']} && " if "fast_when" in entry else ""
-    if inplace and rule_name == "boolean":
+    if kind == SchemaKind.inplace and rule_name == "boolean":
         return ""
-    if family in ("unary", "scalar"):  # scalar: the second argument is a Scalar
-        test = f"fast_with_scalar(self, {names[1]}, {rule})" if family == "scalar" else f"fast_unary_inplace(self, {rule})"
-        if inplace:
-            return f"""  if ({condition}{test}) {{
-    const Plain plain(self);
-    check({function}(plain, {rest}plain, stream()));
-    return self;
+    maker = fast_binary if family == "binary" else fast_unary
+    return maker(entry, kind == SchemaKind.inplace, names)
+
+
+def fast_call(condition: str, made: str, function: str, inputs: str, result: str) -> str:
+    """One attempt of the fast path: when the condition holds, make the result, call, return. In place, nothing is made."""
+    return f"""  if ({condition}) {{
+    {made}
+    check({function}({inputs}, stream()));
+    return {result};
   }}
 """
-        if family == "scalar":
-            made = f"({condition}{test}) ? dense_like(self, {'at::kBool' if rule_name == 'boolean' else 'self.scalar_type()'}) : at::Tensor()"
-        else:
-            made = f"({condition}true) ? fast_unary(self, {rule}) : at::Tensor()" if condition else f"fast_unary(self, {rule})"
-        return f"""  if (at::Tensor fast = {made}; fast.defined()) {{
-    check({function}(Plain(self), {rest}Plain(fast), stream()));
-    return fast;
-  }}
-"""
-    a, b = names[:2]
+
+
+def conditional(entry: dict, test: str) -> str:
+    """The test behind the entry's own condition."""
+    return f"{entry['fast_when']} && {test}" if "fast_when" in entry else test
+
+
+def result_if(entry: dict, made: str) -> str:
+    """Declares `fast`, which stays undefined where the entry's own condition doesn't hold."""
+    made = f"({entry['fast_when']}) ? {made} : at::Tensor()" if "fast_when" in entry else made
+    return f"at::Tensor fast = {made}; fast.defined()"
+
+
+def fast_unary(entry: dict, inplace: bool, names: list[str]) -> str:
+    """A tensor alone, or with a Scalar as second argument."""
+    family, rule_name = entry["fast"].split()
+    rule, function = RULES[rule_name], f"npu_{entry['call']}"
+    rest = "".join(f"argument({name}), " for name in names[1:])
+    fits = f"fast_with_scalar(self, {names[1]}, {rule})" if family == "scalar" else f"fast_unary_inplace(self, {rule})"
     if inplace:
-        text = f"""  if ({condition}fast_binary_inplace({a}, {b}, {rule})) {{
-    const Plain plain({a});
-    check({function}(plain, Plain({b}), {rest}plain, stream()));
-    return {a};
-  }}
-"""
-        if "scalar_call" in entry:
-            text += f"""  if (npu_scalar value; {condition}fast_scalar_inplace({a}, {b}, {rule}, value)) {{
-    const Plain plain({a});
-    check({scalar_function}(plain, &value, {rest}plain, stream()));
-    return {a};
-  }}
-"""
-        return text
-    made = f"({condition}true) ? fast_binary({a}, {b}, {rule}) : at::Tensor()" if condition else f"fast_binary({a}, {b}, {rule})"
-    text = f"""  if (at::Tensor fast = {made}; fast.defined()) {{
-    check({function}(Plain({a}), Plain({b}), {rest}Plain(fast), stream()));
-    return fast;
-  }}
-"""
-    if "scalar_call" in entry:
+        return fast_call(conditional(entry, fits), "const Plain plain(self);", function, f"plain, {rest}plain", "self")
+    if family == "scalar":
+        dtype = "at::kBool" if rule_name == "boolean" else "self.scalar_type()"
+        made = f"at::Tensor fast = dense_like(self, {dtype});"
+        return fast_call(conditional(entry, fits), made, function, f"Plain(self), {rest}Plain(fast)", "fast")
+    return fast_call(result_if(entry, f"fast_unary(self, {rule})"), "", function, f"Plain(self), {rest}Plain(fast)", "fast")
+
+
+def fast_binary(entry: dict, inplace: bool, names: list[str]) -> str:
+    """Two tensors, or a tensor and a wrapped number when the entry names the C function for that."""
+    rule_name = entry["fast"].split()[1]
+    rule, function, scalar_function = RULES[rule_name], f"npu_{entry['call']}", f"npu_{entry.get('scalar_call')}"
+    a, b = names[:2]
+    rest = "".join(f"argument({name}), " for name in names[2:])
+    if inplace:
+        made, result, written = f"const Plain plain({a});", a, "plain"
+        text = fast_call(conditional(entry, f"fast_binary_inplace({a}, {b}, {rule})"), made, function, f"plain, Plain({b}), {rest}plain", a)
+        test = f"npu_scalar value; {conditional(entry, f'fast_scalar_inplace({a}, {b}, {rule}, value)')}"
+    else:
+        text = fast_call(result_if(entry, f"fast_binary({a}, {b}, {rule})"), "", function, f"Plain({a}), Plain({b}), {rest}Plain(fast)", "fast")
         dtype = "at::kBool" if rule_name == "boolean" else f"{a}.scalar_type()"
-        text += f"""  if (npu_scalar value; {condition}fast_scalar({a}, {b}, {rule}, value)) {{
-    at::Tensor fast = dense_like({a}, {dtype});
-    check({scalar_function}(Plain({a}), &value, {rest}Plain(fast), stream()));
-    return fast;
-  }}
-"""
+        made, result, written = f"at::Tensor fast = dense_like({a}, {dtype});", "fast", "Plain(fast)"
+        test = f"npu_scalar value; {conditional(entry, f'fast_scalar({a}, {b}, {rule}, value)')}"
+    if "scalar_call" in entry:
+        text += fast_call(test, made, scalar_function, f"Plain({a}), &value, {rest}{written}", result)
     return text
 
 
@@ -217,13 +223,12 @@ def structured_piece(torch: Torch, entry: dict) -> Piece:
             result = "self"
         else:
             result = out_names[0] if count == 1 else f"std::forward_as_tuple({', '.join(out_names)})"
-        before = f"  {entry['before']}\n" if "before" in entry else ""
         piece.text.append(
-            f"{declare(f, name)} {{\n{fast_path(entry, kind, names)}{device_guard(parameters(f))}{before}  {made}\n"
+            f"{declare(f, name)} {{\n{fast_path(entry, kind, names)}{device_guard(parameters(f))}{before(entry)}  {made}\n"
             f"  kernel.meta({meta_call(group, f)});\n  check(npu_{entry['call']}({call_arguments(f, entry, outputs)}));\n"
             f"  return {result};\n}}\n"
         )
-        register(piece, f, f"{space}::{name}", entry["call"])
+        register(piece, f, f"{space}::{name}", entry)
     piece.text.append(f"}} // namespace {space}\n")
     return piece
 
@@ -235,64 +240,86 @@ def structured_name(group: NativeFunctionsGroup) -> str:
     return meta.name(group)
 
 
-def related(torch: Torch, functional: NativeFunction) -> list[NativeFunction]:
-    """The in-place overload with the same arguments, if torch has one with a kernel of its own."""
-    name = functional.func.name
-    found = []
-    if not name.name.inplace:
-        other = f"{name.name.base}_" + (f".{name.overload_name}" if name.overload_name else "")
-        if other in torch.functions:
-            found.append(torch.functions[other])
-    return found
-
-
 def plain_piece(torch: Torch, entry: dict) -> Piece:
     """Wrappers of an operator whose results `outputs` makes; also its in-place and out forms when asked for (`inplace`, `out`)."""
     f = torch.function(entry["op"])
     space = f"plain_{re.sub(r'[^0-9a-zA-Z]', '_', entry['op'])}"
     piece = Piece(entry["op"], COSTS["plain"])
-    call = entry["call"]
-    if f.func.kind() == SchemaKind.inplace:  # in-place only: the C function writes self
-        text = f"{declare(f, 'run')} {{\n{device_guard(parameters(f))}"
-        text += f"  {entry['before']}\n" if "before" in entry else ""
-        outputs = ["self"] if entry.get("writes_result") else []
-        text += f"  check(npu_{call}({call_arguments(f, entry, outputs)}));\n  return self;\n}}\n"
-        piece.text.append(f"namespace {space} {{\n{text}}} // namespace {space}\n")
-        register(piece, f, f"{space}::run", call)
-        return piece
-    expressions = entry["outputs"] if isinstance(entry["outputs"], list) else [entry["outputs"]]
-    names = [b.name for b in parameters(f)]
-    results = [f"result{i}" for i in range(len(expressions))]
-    made = "".join(f"  at::Tensor {r} = {e};\n" for r, e in zip(results, expressions))
-    returned = results[0] if len(results) == 1 else f"std::make_tuple({', '.join(results)})"
-    before = f"  {entry['before']}\n" if "before" in entry else ""
-    text = (
-        f"{declare(f, 'functional')} {{\n{fast_path(entry, SchemaKind.functional, names)}{device_guard(parameters(f))}{before}{made}"
-        f"  check(npu_{call}({call_arguments(f, entry, results)}));\n  return {returned};\n}}\n"
-    )
-    register(piece, f, f"{space}::functional", call)
-    if "inplace" in entry:
-        g = torch.function(entry["inplace"])
-        text += (
-            f"{declare(g, 'inplace')} {{\n{fast_path(entry, SchemaKind.inplace, names)}{device_guard(parameters(g))}{before}"
-            f"  check_inplace_result(self, {expressions[0] if entry.get('inplace_checks') else 'self'});\n"
-            f"  check(npu_{call}({call_arguments(g, entry, ['self'])}));\n  return self;\n}}\n"
-        )
-        register(piece, g, f"{space}::inplace", call)
-    if "out" in entry:
-        g = torch.function(entry["out"])
-        out_names = [a.name for a in g.func.arguments.out]
-        values = [results[0]] if len(results) == 1 else [f"std::get<{i}>(made)" for i in range(len(results))]
-        copies = "".join(
-            f"  write_out({o}, {'made' if len(results) == 1 else v});\n" for o, v in zip(out_names, values)
-        )
-        returned = out_names[0] if len(out_names) == 1 else f"std::forward_as_tuple({', '.join(out_names)})"
-        text += f"{declare(g, 'out')} {{\n  auto made = functional({', '.join(names)});\n{copies}  return {returned_name(out_names)};\n}}\n".replace(
-            "static at::Tensor & out(", "static at::Tensor & out_form("
-        ).replace(" out(const", " out_form(const")
-        register(piece, g, f"{space}::out_form", call)
+    if f.func.kind() == SchemaKind.inplace:
+        forms = [(f, "run", plain_inplace_only(f, entry))]
+    else:
+        forms = [(f, "functional", plain_functional(torch, f, entry, piece))]
+        if "inplace" in entry:
+            g = torch.function(entry["inplace"])
+            forms.append((g, "inplace", plain_inplace(g, entry)))
+        if "out" in entry:
+            g = torch.function(entry["out"])
+            forms.append((g, "out_form", plain_out(f, g)))
+    text = "".join(f"{declare(g, name)} {{\n{body}}}\n" for g, name, body in forms)
     piece.text.append(f"namespace {space} {{\n{text}}} // namespace {space}\n")
+    for g, name, _ in forms:
+        register(piece, g, f"{space}::{name}", entry)
     return piece
+
+
+def before(entry: dict) -> str:
+    """The entry's own statement."""
+    return f"  {entry['before']}\n" if "before" in entry else ""
+
+
+def made_results(entry: dict) -> list[str]:
+    """Expressions that make the results."""
+    return entry["outputs"] if isinstance(entry["outputs"], list) else [entry["outputs"]]
+
+
+def plain_inplace_only(f: NativeFunction, entry: dict) -> str:
+    """Body for an operator that torch has in place only: the C function writes self."""
+    outputs = ["self"] if entry.get("writes_result") else []
+    return f"{device_guard(parameters(f))}{before(entry)}  check(npu_{entry['call']}({call_arguments(f, entry, outputs)}));\n  return self;\n"
+
+
+def plain_functional(torch: Torch, f: NativeFunction, entry: dict, piece: Piece) -> str:
+    """Body that makes the results; with `when`, torch's own composition serves what the C function doesn't cover."""
+    names = [b.name for b in parameters(f)]
+    results = [f"result{i}" for i in range(len(made_results(entry)))]
+    made = "".join(f"  at::Tensor {r} = {e};\n" for r, e in zip(results, made_results(entry)))
+    returned = results[0] if len(results) == 1 else f"std::make_tuple({', '.join(results)})"
+    composed = ""
+    if "when" in entry:
+        piece.includes.add(f"<ATen/ops/{f.func.name.name}_native.h>")
+        composed = f"  if (!({entry['when']}))\n    return at::native::{composite_kernel(torch, f)}({', '.join(names)});\n"
+    return (
+        f"{fast_path(entry, SchemaKind.functional, names)}{device_guard(parameters(f))}{composed}{before(entry)}{made}"
+        f"  check(npu_{entry['call']}({call_arguments(f, entry, results)}));\n  return {returned};\n"
+    )
+
+
+def composite_kernel(torch: Torch, f: NativeFunction) -> str:
+    """Name of torch's implementation in terms of other operators."""
+    for key in (DispatchKey.CompositeExplicitAutograd, DispatchKey.CompositeImplicitAutograd):
+        if torch.indices[key].has_kernel(f):
+            return torch.indices[key].get_kernel(f).kernel
+    if f.has_composite_implicit_autograd_kernel:
+        return str(f.func.name.name)
+    raise TableError(f"aten::{f.func.name} has no composite kernel in the installed torch")
+
+
+def plain_inplace(f: NativeFunction, entry: dict) -> str:
+    """Body of the in-place form."""
+    checked = made_results(entry)[0] if entry.get("inplace_checks") else "self"
+    return (
+        f"{fast_path(entry, SchemaKind.inplace, [b.name for b in parameters(f)])}{device_guard(parameters(f))}{before(entry)}"
+        f"  check_inplace_result(self, {checked});\n  check(npu_{entry['call']}({call_arguments(f, entry, ['self'])}));\n  return self;\n"
+    )
+
+
+def plain_out(functional: NativeFunction, f: NativeFunction) -> str:
+    """Body of the out form: the functional one, copied."""
+    out_names = [a.name for a in f.func.arguments.out]
+    values = ["made"] if len(out_names) == 1 else [f"std::get<{i}>(made)" for i in range(len(out_names))]
+    copies = "".join(f"  write_out({o}, {v});\n" for o, v in zip(out_names, values))
+    names = ", ".join(b.name for b in parameters(functional))
+    return f"  auto made = functional({names});\n{copies}  return {returned_name(out_names)};\n"
 
 
 def returned_name(out_names: list[str]) -> str:
@@ -335,7 +362,7 @@ def foreach_piece(torch: Torch, entry: dict) -> Piece:
         else:
             text += f"  check(npu_{entry['call']}({call_arguments(f, entry, [outputs])}));\n"
         text += "  return result;\n}\n" if form == "functional" else "}\n"
-        register(piece, f, f"{space}::{form}", entry["call"])
+        register(piece, f, f"{space}::{form}", entry)
     piece.text.append(f"namespace {space} {{\n{text}}} // namespace {space}\n")
     return piece
 

@@ -98,4 +98,10 @@ inline bool alpha_fits(const at::Tensor &self, const c10::Scalar &alpha) {
   return !alpha.isBoolean() && !alpha.isComplex() && (alpha.isIntegral(false) || c10::isFloatingType(self.scalar_type()));
 }
 
+/* Bitwise operators: torch refuses what has no bits; bool has rules of its own. */
+inline bool is_integer(const at::Tensor &self) { return c10::isIntegralType(self.scalar_type(), false); }
+
+/* div: torch refuses other words. */
+inline bool is_rounding(std::optional<std::string_view> mode) { return mode && (*mode == "trunc" || *mode == "floor"); }
+
 } // namespace npu

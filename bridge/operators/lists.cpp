@@ -44,15 +44,17 @@ struct AdamOptions {
   bool amsgrad, maximize;
 };
 
-void adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
-          at::TensorList max_exp_avg_sqs, at::TensorList steps, const AdamOptions &o, const OptionalTensor &grad_scale,
-          const OptionalTensor &found_inf) {
-  if (self.empty())
+struct AdamLists {
+  at::TensorList self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps;
+};
+
+void adam(const AdamLists &lists, const AdamOptions &o, const OptionalTensor &grad_scale, const OptionalTensor &found_inf) {
+  if (lists.self.empty())
     return;
-  const OnDevice guard(device_index_of(self));
-  by_dtype(self, [&](const std::vector<size_t> &places) {
-    const auto p = chosen(self, places), g = chosen(grads, places), a = chosen(exp_avgs, places), b = chosen(exp_avg_sqs, places),
-               m = chosen(max_exp_avg_sqs, places), s = chosen(steps, places);
+  const OnDevice guard(device_index_of(lists.self));
+  by_dtype(lists.self, [&](const std::vector<size_t> &places) {
+    const auto p = chosen(lists.self, places), g = chosen(lists.grads, places), a = chosen(lists.exp_avgs, places),
+               b = chosen(lists.exp_avg_sqs, places), m = chosen(lists.max_exp_avg_sqs, places), s = chosen(lists.steps, places);
     check(npu_fused_adam(argument(at::TensorList(p)), argument(at::TensorList(g)), argument(at::TensorList(a)),
                          argument(at::TensorList(b)), argument(at::TensorList(m)), argument(at::TensorList(s)),
                          argument(grad_scale), argument(found_inf), o.lr, o.beta1, o.beta2, o.weight_decay, o.eps, o.amsgrad,
@@ -63,7 +65,7 @@ void adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at
 void fused_adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
                 at::TensorList max_exp_avg_sqs, at::TensorList steps, double lr, double beta1, double beta2, double weight_decay,
                 double eps, bool amsgrad, bool maximize, const OptionalTensor &grad_scale, const OptionalTensor &found_inf) {
-  adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, {lr, beta1, beta2, weight_decay, eps, amsgrad, maximize},
+  adam({self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps}, {lr, beta1, beta2, weight_decay, eps, amsgrad, maximize},
        grad_scale, found_inf);
 }
 
@@ -91,7 +93,7 @@ void fused_adamw(at::TensorList self, at::TensorList grads, at::TensorList exp_a
       check(npu_foreach_mul_scalar(argument(at::TensorList(p)), argument(kept), argument(at::TensorList(p)), stream()));
     });
   }
-  adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, {lr, beta1, beta2, 0, eps, amsgrad, maximize}, grad_scale,
+  adam({self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps}, {lr, beta1, beta2, 0, eps, amsgrad, maximize}, grad_scale,
        found_inf);
 }
 

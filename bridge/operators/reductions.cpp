@@ -61,14 +61,6 @@ void cummin_helper(const at::Tensor &self, at::Tensor &values, at::Tensor &indic
 
 at::Tensor count_nonzero(const at::Tensor &self, at::IntArrayRef dim) { return self.ne(0).sum(dim); }
 
-std::tuple<at::Tensor, at::Tensor> aminmax(const at::Tensor &self, std::optional<int64_t> dim, bool keepdim) {
-  TORCH_CHECK(dim || self.numel() > 0,
-              "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
-  if (dim)
-    return {self.amin({*dim}, keepdim), self.amax({*dim}, keepdim)};
-  return {self.amin(at::IntArrayRef{}, keepdim), self.amax(at::IntArrayRef{}, keepdim)};
-}
-
 void register_reductions(torch::Library &m) {
   if (available("kthvalue"))
     m.impl("kthvalue.values", TORCH_FN(kthvalue_values));
@@ -81,7 +73,6 @@ void register_reductions(torch::Library &m) {
   if (available("cummin"))
     m.impl("_cummin_helper", TORCH_FN(cummin_helper));
   m.impl("count_nonzero.dim_IntList", TORCH_FN(count_nonzero));
-  m.impl("aminmax", TORCH_FN(aminmax));
 }
 const Registrar registrar(&register_reductions);
 

@@ -183,6 +183,28 @@ void check_index_fill(const at::Tensor &self, int64_t dim, const at::Tensor &ind
 
 void check_flip(const at::Tensor &self, at::IntArrayRef dims) { at::dim_list_to_bitset(dims, self.dim()); }
 
+void check_roll(const at::Tensor &self, at::IntArrayRef shifts, at::IntArrayRef dims) {
+  TORCH_CHECK(!shifts.empty(), "`shifts` required");
+  TORCH_CHECK(shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1),
+              "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
+  for (const int64_t dim : dims)
+    at::maybe_wrap_dim(dim, self.dim());
+}
+
+bool isclose_fits(const at::Tensor &self, const at::Tensor &other) {
+  const c10::ScalarType type = self.scalar_type();
+  return (type == at::kFloat || type == at::kDouble) && other.scalar_type() == type && on_npu(self) && on_npu(other);
+}
+
+bool logits_fit(const at::Tensor &self, const at::Tensor &target, const std::optional<at::Tensor> &weight,
+                const std::optional<at::Tensor> &pos_weight) {
+  for (const at::Tensor *given : {&target, weight ? &*weight : nullptr, pos_weight ? &*pos_weight : nullptr})
+    if (given && given->defined() &&
+        (given->scalar_type() != self.scalar_type() || given->sizes() != self.sizes() || !on_npu(*given)))
+      return false;
+  return c10::isFloatingType(self.scalar_type()) && on_npu(self);
+}
+
 void check_layer_norm(const at::Tensor &input, at::IntArrayRef normalized_shape, const std::optional<at::Tensor> &weight,
                       const std::optional<at::Tensor> &bias) {
   TORCH_CHECK(!normalized_shape.empty(),

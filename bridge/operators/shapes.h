@@ -66,6 +66,12 @@ void check_flip(const at::Tensor &self, at::IntArrayRef dims);
 void check_layer_norm(const at::Tensor &input, at::IntArrayRef normalized_shape, const std::optional<at::Tensor> &weight,
                       const std::optional<at::Tensor> &bias);
 
+void check_roll(const at::Tensor &self, at::IntArrayRef shifts, at::IntArrayRef dims);
+/* What the C functions compute as torch does; it has more types and also broadcasts. */
+bool isclose_fits(const at::Tensor &self, const at::Tensor &other);
+bool logits_fit(const at::Tensor &self, const at::Tensor &target, const std::optional<at::Tensor> &weight,
+                const std::optional<at::Tensor> &pos_weight);
+
 /* argmax, argmin without a dimension look at the flattened tensor. */
 inline at::Tensor flat_unless(const at::Tensor &self, std::optional<int64_t> dim) { return dim ? self : self.reshape({-1}); }
 

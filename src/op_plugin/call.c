@@ -102,17 +102,26 @@ const aclScalarList *call_scalars(struct call *call, struct npu_scalars scalars)
     return call_keep(call, made, HANDLE_SCALARS);
 }
 
-static void destroy(const void *handle, enum handle_kind kind)
+void call_destroy(const void *handle, enum handle_kind kind)
 {
+    if (!handle)
+        return;
     switch (kind) {
     case HANDLE_TENSOR: cann.aclDestroyTensor(handle); break;
     case HANDLE_SCALAR: cann.aclDestroyScalar(handle); break;
     case HANDLE_INTS: cann.aclDestroyIntArray(handle); break;
-    case HANDLE_FLOATS: cann.aclDestroyFloatArray(handle); break;
     case HANDLE_BOOLS: cann.aclDestroyBoolArray(handle); break;
     case HANDLE_TENSORS: cann.aclDestroyTensorList(handle); break;
     case HANDLE_SCALARS: cann.aclDestroyScalarList(handle); break;
     }
+}
+
+/* A call that ends before phase 2, which would have given the executor back. */
+static int abandon(const struct call *call, int code, const char *text)
+{
+    if (call->executor)
+        cann.aclDestroyAclOpExecutor(call->executor);
+    return fail(code, call->name, text);
 }
 
 /* Phase 2 with a workspace. Its memory goes back at once: whoever gets it next on this stream runs later. */
@@ -120,25 +129,27 @@ static int launch_with_workspace(const struct call *call, phase_2_fn phase_2, ac
 {
     void *const workspace = callbacks.allocate ? callbacks.allocate(call->workspace_bytes, stream) : NULL;
     if (!workspace)
-        return fail(207001, call->name, "out of device memory for the operator's workspace");
+        return abandon(call, 207001, "out of device memory for the operator's workspace");
     const int code = phase_2(workspace, call->workspace_bytes, call->executor, stream);
     callbacks.release(workspace, stream);
     return code;
 }
 
 /* Phase 1 saw NULL in the handle's place; its words on that would mislead, so they are dropped. */
-static int refuse(const struct call *call)
+static int refuse(struct call *call, int code)
 {
+    if (code != 0)
+        call->executor = NULL; /* phase 1 kept it */
     if (cann.aclGetRecentErrMsg)
         cann.aclGetRecentErrMsg();
-    return fail(call->refusal ? 161002 : 161001, call->name,
-                call->refusal ? call->refusal : "a handle could not be made from an argument");
+    return abandon(call, call->refusal ? 161002 : 161001,
+                   call->refusal ? call->refusal : "a handle could not be made from an argument");
 }
 
 int call_launch(struct call *call, int code, phase_2_fn phase_2, aclrtStream stream)
 {
     if (__builtin_expect(call->incomplete, 0))
-        return refuse(call);
+        return refuse(call, code);
     if (__builtin_expect(code != 0, 0))
         return code;
     return call->workspace_bytes == 0 ? phase_2(NULL, 0, call->executor, stream) : launch_with_workspace(call, phase_2, stream);
@@ -150,7 +161,7 @@ int call_end(struct call *call, int code)
         if (__builtin_expect(call->kinds[i] == HANDLE_TENSOR, 1))
             cann.aclDestroyTensor(call->handles[i]);
         else
-            destroy(call->handles[i], (enum handle_kind)call->kinds[i]);
+            call_destroy(call->handles[i], (enum handle_kind)call->kinds[i]);
     if (__builtin_expect(code != 0, 0))
         failure.operator = call->name;
     return code;

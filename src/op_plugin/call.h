@@ -11,7 +11,7 @@
 
 enum { CALL_HANDLES = 28, CALL_LIST = 64, CALL_DIMS = 8 /* of a tensor, CANN's limit */ };
 
-enum handle_kind { HANDLE_TENSOR, HANDLE_SCALAR, HANDLE_INTS, HANDLE_FLOATS, HANDLE_BOOLS, HANDLE_TENSORS, HANDLE_SCALARS };
+enum handle_kind { HANDLE_TENSOR, HANDLE_SCALAR, HANDLE_INTS, HANDLE_BOOLS, HANDLE_TENSORS, HANDLE_SCALARS };
 
 struct call {
     const char *name;
@@ -39,11 +39,13 @@ int call_end(struct call *call, int code);
 int call_missing(const char *name);
 /* Notes why CANN made no handle for a tensor. */
 void call_refuse(struct call *call, const struct npu_tensor *t, const char *argument);
+void call_destroy(const void *handle, enum handle_kind kind);
 
 static inline const void *call_keep(struct call *call, const void *handle, enum handle_kind kind)
 {
     if (__builtin_expect(handle == NULL || call->count == CALL_HANDLES, 0)) {
         call->incomplete = true;
+        call_destroy(handle, kind);
         return NULL;
     }
     call->kinds[call->count] = (uint8_t)kind;
@@ -84,6 +86,7 @@ static inline struct npu_ints every_dim(const struct npu_tensor *self, struct np
 static inline int64_t is_tanh(const char *approximate) { return approximate && strcmp(approximate, "tanh") == 0; }
 static inline int division_mode(const char *mode) { return !mode ? 0 : strcmp(mode, "trunc") == 0 ? 1 : 2; }
 static inline int64_t scatter_mode(const char *reduce) { return strcmp(reduce, "add") == 0 ? 1 : 2; }
+/* -1, which CANN refuses, for a word that it doesn't know. */
 int64_t scatter_reduce_mode(const char *reduce);
 
 #define INT_SCALAR(number) ((struct npu_scalar){ACL_INT64, {.i64 = (number)}})

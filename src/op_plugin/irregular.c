@@ -12,7 +12,7 @@ int64_t scatter_reduce_mode(const char *reduce)
     for (int64_t i = 0; i < (int64_t)(sizeof words / sizeof *words); ++i)
         if (strcmp(reduce, words[i]) == 0)
             return i;
-    return 0;
+    return -1;
 }
 
 int npu_clamp(TENSOR self, SCALAR min, SCALAR max, TENSOR out, aclrtStream stream)
@@ -32,6 +32,15 @@ int npu_clamp_tensor(TENSOR self, TENSOR min, TENSOR max, TENSOR out, aclrtStrea
 int npu_div_mode(TENSOR self, TENSOR other, const char *rounding_mode, TENSOR out, aclrtStream stream)
 {
     return rounding_mode ? npu_div_mod(self, other, rounding_mode, out, stream) : npu_div(self, other, out, stream);
+}
+
+int npu_aminmax(TENSOR self, int64_t dim, bool keepdim, TENSOR min, TENSOR max, aclrtStream stream)
+{
+    if (dim != NPU_ALL_DIMS)
+        return npu_aminmax_dim(self, dim, keepdim, min, max, stream);
+    struct npu_tensor least = *min, greatest = *max; /* one element each, whatever dimensions of one were kept */
+    least.ndim = greatest.ndim = 0;
+    return npu_aminmax_all(self, &least, &greatest, stream);
 }
 
 /* After a call whose outputs chose their own size: waits, reads the sizes from the handles, then destroys the handles. */

@@ -82,6 +82,8 @@ bool npu_available(const char *function);
 int npu_clamp(TENSOR self, SCALAR min, SCALAR max, TENSOR out, aclrtStream stream);
 int npu_clamp_tensor(TENSOR self, TENSOR min, TENSOR max, TENSOR out, aclrtStream stream);
 int npu_div_mode(TENSOR self, TENSOR other, const char *rounding_mode, TENSOR out, aclrtStream stream);
+#define NPU_ALL_DIMS INT64_MIN /* no dimension: over all of them */
+int npu_aminmax(TENSOR self, int64_t dim, bool keepdim, TENSOR min, TENSOR max, aclrtStream stream);
 /* Outputs whose shape depends on the data: `out` is as large as it may get; waits for the result and writes the real sizes of each
  * output, at most 8, into sizes[0..ndim). */
 struct npu_shape {

@@ -14,31 +14,28 @@
 #include "op_plugin/functions.def"
 #undef FUNCTION
 
-/* Address of the pointer in the table, which is filled at load time. */
+/* Addresses of pointers in the table, which is filled at load time; a function that uses several operators has several rows. */
 static const struct requirement {
     const char *function;
     const void *pointer;
 } requirements[] = {
-#define FUNCTION(name, operator, parameters, arguments) {#name, &cann.aclnn##operator##GetWorkspaceSize},
+#define USES(name, operator) {#name, &cann.aclnn##operator##GetWorkspaceSize},
+#define FUNCTION(name, operator, parameters, arguments) USES(name, operator)
 #include "op_plugin/functions.def"
 #undef FUNCTION
-    {"clamp", &cann.aclnnClampGetWorkspaceSize},
-    {"clamp_tensor", &cann.aclnnClampTensorGetWorkspaceSize},
-    {"div_mode", &cann.aclnnDivModGetWorkspaceSize},
-    {"nonzero", &cann.aclnnNonzeroGetWorkspaceSize},
-    {"masked_select", &cann.aclnnMaskedSelectGetWorkspaceSize},
-    {"unique", &cann.aclnnUnique2GetWorkspaceSize},
-    {"unique_consecutive", &cann.aclnnUniqueConsecutiveGetWorkspaceSize},
-    {"unique_dim", &cann.aclnnUniqueDimGetWorkspaceSize},
+#undef USES
 };
 
 bool npu_available(const char *function)
 {
+    bool known = false;
     for (size_t i = 0; i < sizeof requirements / sizeof *requirements; ++i)
         if (strcmp(requirements[i].function, function) == 0) {
             void *address;
             memcpy(&address, requirements[i].pointer, sizeof address);
-            return address != NULL;
+            if (!address)
+                return false;
+            known = true;
         }
-    return false;
+    return known;
 }
