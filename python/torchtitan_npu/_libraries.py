@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import warnings
 from pathlib import Path
 
 from torchtitan_npu import _bridge
@@ -34,6 +35,7 @@ def load() -> None:
     except RuntimeError as error:
         _bridge.load(str(OWN_FOLDER))
         _reason = f"the software NPU: a card is there, but not CANN ({error}); source CANN's set_env.sh to use the card"
+        warnings.warn(f"torchtitan_npu: npu is {_reason}", stacklevel=2)
 
 
 def instruction_set() -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import warnings
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ def apply() -> None:
     _dlpack_device()
     _tensor_type()
     _sharing()
+    _autocast()
 
 
 def _dlpack_device() -> None:
@@ -67,3 +69,23 @@ def _sharing() -> None:
 def _received_storage(storage: torch.UntypedStorage, index: int) -> torch.UntypedStorage:
     """What another process sent from npu:`index`, on the device of that number here."""
     return torch.UntypedStorage(storage.nbytes(), device=f"npu:{index}").copy_(storage, non_blocking=False)
+
+
+def _autocast() -> None:
+    """Nothing is cast under autocast on npu yet; who enters it is told so, once, instead of being left to believe it."""
+    original = torch.amp.autocast_mode.autocast.__enter__
+    told = False
+
+    @functools.wraps(original)
+    def __enter__(self: torch.amp.autocast_mode.autocast) -> Any:
+        nonlocal told
+        if self.device == "npu" and self._enabled and not told:
+            told = True
+            warnings.warn(
+                "autocast casts nothing on npu: operators compute in the dtypes of their inputs. For half precision convert the model "
+                f"and its inputs, as in model.to({self.fast_dtype}).",
+                stacklevel=2,
+            )
+        return original(self)
+
+    torch.amp.autocast_mode.autocast.__enter__ = __enter__

@@ -114,6 +114,24 @@ def fake_cann(folder):
     return {"LD_LIBRARY_PATH": f"{folder}{os.pathsep}{os.environ.get('LD_LIBRARY_PATH', '')}"}
 
 
+def test_a_card_without_cann_is_said_aloud():
+    """The software NPU serves then, and nobody must take its numbers for the card's."""
+    program = """
+        import pathlib, warnings
+        listing = pathlib.Path.glob
+        pathlib.Path.glob = lambda self, pattern: [pathlib.Path("/dev/davinci0")] if pattern == "davinci*" else listing(self, pattern)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            import torch, torchtitan_npu
+            torchtitan_npu._register.register()
+        print([str(warning.message) for warning in caught if "torchtitan_npu" in str(warning.message)])
+        print((torch.ones(2, device="npu") + 1).tolist())
+    """
+    text, values = expect_output(run_python(program, environment={"ASCEND_HOME_PATH": "/no/such/folder", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}))
+    assert text.count("npu is the software NPU: a card is there, but not CANN") == 1 and "/no/such/folder/lib64/libascendcl.so" in text
+    assert values == "[2.0, 2.0]"
+
+
 def test_torch_npu_with_cann_keeps_the_device(copied, tmp_path):
     install_torch_npu(copied, WORKING_TORCH_NPU)
     program = """
@@ -197,6 +215,7 @@ def test_a_c_program_compiles_with_the_flags_of_the_command(tmp_path):
     assert subprocess.run([str(tmp_path / "count")], capture_output=True, text=True, check=True).stdout == "0 8\n"
 
 
+@pytest.mark.slow
 def test_the_wheel_carries_everything(tmp_path):
     root = Path(__file__).resolve().parents[2]
     subprocess.run(

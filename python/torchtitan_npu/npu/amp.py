@@ -1,4 +1,7 @@
-"""Mixed precision under torch.npu's name: torch.amp with the device filled in."""
+"""Mixed precision under torch.npu's name: torch.amp with the device filled in.
+
+The gradient scaler works. autocast can be entered, but casts nothing yet, and says so (_patches.py).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from torch.amp import GradScaler as _GradScaler
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """What autocast may compute in; torch asks for this by name."""
+    """What autocast may be asked for; torch looks for this by name."""
     return [torch.float16, torch.bfloat16]
 
 
@@ -25,12 +28,12 @@ def set_autocast_enabled(enabled: bool) -> None:
 
 
 def get_autocast_dtype() -> torch.dtype:
-    """What autocast for npu computes in."""
+    """What autocast for npu was asked for."""
     return torch.get_autocast_dtype("npu")
 
 
 def set_autocast_dtype(dtype: torch.dtype) -> None:
-    """Chooses what autocast for npu computes in."""
+    """Sets what autocast for npu is asked for when it is entered without a dtype."""
     torch.set_autocast_dtype("npu", dtype)
 
 
