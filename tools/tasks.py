@@ -187,14 +187,15 @@ def tracked(*patterns: str) -> list[str]:
 def command_format(arguments: argparse.Namespace) -> None:
     """Format C, C++ and Python sources in place."""
     run(tool("clang-format"), "-i", *tracked("*.c", "*.h", "*.cpp"))
-    run(tool("ruff"), "format", "--quiet", ".")
+    run(tool("ruff"), "format", "--quiet", *tracked("*.py"))
     run(tool("ruff"), "check", "--quiet", "--fix", ".")
 
 
 def command_lint(arguments: argparse.Namespace) -> None:
-    """clang-format, clang-tidy, ruff, mypy."""
+    """clang-format, ruff, mypy; clang-tidy over src/ without kernels."""
     run(tool("clang-format"), "--dry-run", "--Werror", *tracked("*.c", "*.h", "*.cpp"))
     run(tool("ruff"), "check", ".")
+    run(tool("ruff"), "format", "--check", "--quiet", *tracked("*.py"))
     run(tool("mypy"), "--cache-dir", "/dev/null")
     folder = BUILD / "c-lint"
     run(tool("cmake"), "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-B", folder, "-S", ROOT)

@@ -1,4 +1,4 @@
-"""Optimizer steps, gradient clipping and scaling: npu against the CPU, in the for-each and the fused forms."""
+"""Optimizer steps of float parameters: npu against the CPU, in the for-each and the fused forms (clipping: test_parity; scaling: test_amp)."""
 
 from __future__ import annotations
 
@@ -41,34 +41,3 @@ def test_steps(kind: type, options: dict, form: dict) -> None:
     got = train(DEVICE, kind, {**options, **form})
     for one, other in zip(got, want):
         torch.testing.assert_close(one, other, rtol=2e-5, atol=2e-6)
-
-
-def test_clip_grad_norm() -> None:
-    """Clipping to a total norm."""
-    results = []
-    for device in ("cpu", DEVICE):
-        chosen = parameters(device)
-        for parameter in chosen:
-            parameter.grad = parameter.detach() * 3
-        norm = torch.nn.utils.clip_grad_norm_(chosen, 1.0)
-        results.append([norm.cpu(), *[parameter.grad.cpu() for parameter in chosen]])
-    for got, want in zip(results[1], results[0]):
-        torch.testing.assert_close(got, want)
-
-
-@pytest.mark.npu_only
-@pytest.mark.parametrize("form", [{"foreach": True}, {"fused": True}], ids=["foreach", "fused"])
-def test_grad_scaler_skips_bad_steps(form: dict) -> None:
-    """An infinite gradient leaves the parameters alone and halves the scale."""
-    parameter = torch.ones(3, device=DEVICE, requires_grad=True)
-    optimizer = torch.optim.AdamW([parameter], lr=0.1, **form)
-    scaler = torch.amp.GradScaler(DEVICE, init_scale=8.0)
-    scaler.scale((parameter * float("inf")).sum()).backward()
-    scaler.step(optimizer)
-    scaler.update()
-    assert parameter.tolist() == [1.0, 1.0, 1.0] and scaler.get_scale() == 4.0
-    optimizer.zero_grad()
-    scaler.scale((parameter * 2).sum()).backward()
-    scaler.step(optimizer)
-    scaler.update()
-    assert all(0.85 < value < 0.95 for value in parameter.tolist())
