@@ -119,15 +119,16 @@ def main() -> None:
     commands.add_parser("info", help="devices, chip, memory, instruction set in use, versions, which libraries were loaded and why")
     commands.add_parser("cann-flags", help="flags for cc: cc program.c $(softnpu cann-flags)")
     commands.add_parser("cann-env", help='for torch-npu as it is published: eval "$(softnpu cann-env)"')
-    run = commands.add_parser("run-cann", help="run a script with torch-npu as it is published: softnpu run-cann script.py ...")
-    run.add_argument("words", nargs=argparse.REMAINDER, metavar="script.py ...", help="what follows `python`")
+    commands.add_parser("run-cann", help="python ... with torch-npu as it is published: softnpu run-cann script.py ...")
+    if sys.argv[1:2] == ["run-cann"] and len(sys.argv) > 2 and sys.argv[2] not in ("-h", "--help"):
+        run_cann(sys.argv[2:])  # what follows is Python's, `-m pytest` too: argparse would look for options of its own
     arguments = parser.parse_args()
     if arguments.command == "cann-flags":
         print(cann_flags())
     elif arguments.command == "cann-env":
         print_environment()
     elif arguments.command == "run-cann":
-        run_cann(arguments.words)
+        parser.error("run-cann needs what follows `python`: softnpu run-cann script.py ...")
     else:
         print("\n".join(information()))
 

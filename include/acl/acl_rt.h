@@ -585,7 +585,8 @@ aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream
 
 /* --- memory in two parts: addresses, and physical memory mapped at them ------------------------------------------------------ */
 
-/* size, and all sizes and offsets below: multiples of the granularity. alignment, expectPtr, flags: 0, NULL (or a wish), 0 or 1. */
+/* size: any (rounded up to pages); sizes of physical memory are multiples of the granularity. alignment: 0; expectPtr: NULL, or a wish;
+ * flags: 0 or 1. */
 aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment, void *expectPtr, uint64_t flags);
 aclError aclrtReleaseMemAddress(void *virPtr);
 aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop, uint64_t flags);

@@ -73,6 +73,7 @@ typedef enum {
 
 typedef enum {
     HCCL_DETERMINISTIC = 0,
+    HCCL_ACCELERATOR = 1,
     HCCL_CONFIG_RESERVED,
 } HcclConfig;
 

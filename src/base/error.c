@@ -2,6 +2,7 @@
 #include "base/error.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,11 @@ int error_set(int code, const char *function, const char *format, ...)
     s->lengths[0] = used;
     s->kept += s->kept < LENGTHS;
     LOG_ERROR("%d %s", code, s->text);
-    if (older[0] && used < TEXT_BYTES - 2)
+    const bool again =
+        used < TEXT_BYTES && strncmp(older, s->text, (size_t)used) == 0 && (older[used] == '\0' || older[used] == '\n');
+    if (again) /* who polls shouldn't push the rest out */
+        memcpy(s->text, older, sizeof older);
+    else if (older[0] && used < TEXT_BYTES - 2)
         snprintf(s->text + used, (size_t)(TEXT_BYTES - used), "\n%s", older);
     return code;
 }

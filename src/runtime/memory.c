@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "runtime/device.h"
 #include "runtime/fork.h"
+#include "runtime/virtual_memory.h"
 
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20, RED_ZONE_SHADOW = 64 << 20 };
 
@@ -145,17 +146,18 @@ static bool grow_list(struct arena *arena)
 }
 
 /* The lowest gap that is long enough; returns the index that the new block gets. False: none. */
-static bool find_gap(struct arena *arena, uint64_t bytes, size_t *index, uint64_t *start)
+static bool find_gap(struct arena *arena, uint64_t bytes, uint64_t alignment, size_t *index, uint64_t *start)
 {
     const struct block *const blocks = arena->blocks;
     bool lowest = true; /* every gap so far had no room for anything */
     for (size_t i = arena->first_gap; i <= arena->count; ++i) {
         const uint64_t begin = i ? blocks[i - 1].start + extent(&blocks[i - 1]) : RED_ZONE;
         const uint64_t end = i < arena->count ? blocks[i].start : arena->reserved;
-        if (end - begin >= bytes) {
+        const uint64_t aligned = round_up(begin, alignment);
+        if (end >= aligned && end - aligned >= bytes) {
             *index = i;
-            *start = begin;
-            if (lowest)
+            *start = aligned;
+            if (lowest) /* what is left before an aligned block is a gap too, and gap i still */
                 arena->first_gap = i;
             return true;
         }
@@ -176,6 +178,11 @@ static void insert_block(struct arena *arena, size_t index, struct block block)
 
 int memory_allocate(int device, size_t bytes, void **memory)
 {
+    return memory_allocate_aligned(device, bytes, MEMORY_ALIGNMENT, memory);
+}
+
+int memory_allocate_aligned(int device, size_t bytes, size_t alignment, void **memory)
+{
     struct arena *arena;
     size_t index = 0;
     uint64_t start = 0;
@@ -189,7 +196,7 @@ int memory_allocate(int device, size_t bytes, void **memory)
         code = error_set(ERROR_RT_MEMORY_ALLOCATION, __func__,
                          "device %d is out of memory: %llu bytes asked for, %llu of %llu bytes are free", device,
                          (unsigned long long)bytes, (unsigned long long)(capacity - arena->used), (unsigned long long)capacity);
-    else if (!grow_list(arena) || !find_gap(arena, extent(&block), &index, &start))
+    else if (!grow_list(arena) || !find_gap(arena, extent(&block), alignment, &index, &start))
         code = error_set(ERROR_RT_MEMORY_ALLOCATION, __func__, "device %d: %llu bytes don't fit between the blocks", device,
                          (unsigned long long)bytes);
     else
@@ -219,10 +226,18 @@ static void return_pages(struct arena *arena, size_t index, struct block block)
         fallocate(arena->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first, (off_t)(last - first));
 }
 
+static bool in_arena(const struct arena *arena, const void *address)
+{
+    const char *const base = atomic_load_explicit(&arena->base, memory_order_acquire);
+    return base && (const char *)address >= base && (const char *)address < base + arena->reserved;
+}
+
 int memory_free(void *memory)
 {
     const int device = memory_device(memory);
     REQUIRE(device >= 0, ERROR_INVALID_PARAM, "%p is not device memory", memory);
+    REQUIRE(in_arena(&arenas[device], memory), ERROR_INVALID_PARAM,
+            "%p is mapped memory; aclrtUnmapMem or aclrtIpcMemClose ends it", memory);
     struct arena *const arena = &arenas[device];
     const uint64_t offset = (uint64_t)((char *)memory - arena->base);
     pthread_mutex_lock(&arena->lock);
@@ -246,12 +261,21 @@ int memory_free(void *memory)
 int memory_device(const void *address)
 {
     const int count = device_count();
-    for (int device = 0; device < count; ++device) {
-        const char *const base = atomic_load_explicit(&arenas[device].base, memory_order_acquire);
-        if (base && (const char *)address >= base && (const char *)address < base + arenas[device].reserved)
+    for (int device = 0; device < count; ++device)
+        if (in_arena(&arenas[device], address))
             return device;
-    }
-    return -1;
+    return virtual_device(address);
+}
+
+/* Mapped at addresses of its own. */
+static int check_virtual(const void *address, size_t bytes, const char *function, const char *role)
+{
+    const size_t left = virtual_extent(address);
+    if (bytes > left)
+        return error_set(ERROR_INVALID_PARAM, function,
+                         "%s: %zu bytes from %p reach past the end of the mapped memory, which has %zu left", role, bytes, address,
+                         left);
+    return 0;
 }
 
 int memory_check(const void *address, size_t bytes, const char *function, const char *role)
@@ -260,6 +284,8 @@ int memory_check(const void *address, size_t bytes, const char *function, const 
     if (device < 0)
         return error_set(ERROR_INVALID_PARAM, function, "%s: %p is not device memory", role, address);
     struct arena *const arena = &arenas[device];
+    if (!in_arena(arena, address))
+        return check_virtual(address, bytes, function, role);
     const uint64_t offset = (uint64_t)((const char *)address - arena->base);
     pthread_mutex_lock(&arena->lock);
     const size_t index = upper_bound(arena, offset) - 1;

@@ -14,8 +14,10 @@ enum { MEMORY_ALIGNMENT = 512 };
 
 /* bytes > 0. Out of capacity: ERROR_RT_MEMORY_ALLOCATION. */
 int memory_allocate(int device, size_t bytes, void **memory);
+/* alignment: a power of two, at least MEMORY_ALIGNMENT. */
+int memory_allocate_aligned(int device, size_t bytes, size_t alignment, void **memory);
 int memory_free(void *memory);
-/* Which device's arena is the address in? -1: none. Looks at no block. */
+/* Which device's memory is the address in (an arena, or mapped elsewhere)? -1: none. Looks at no block. */
 int memory_device(const void *address);
 /* 0 when [address, address + bytes) is inside one live block; else ERROR_INVALID_PARAM with a text that starts with `role`. */
 int memory_check(const void *address, size_t bytes, const char *function, const char *role);

@@ -73,6 +73,8 @@ static int plan_copy(enum operator_id id, const aclTensor *to, const char *to_na
         return plan_finish(plan, 0, workspace_size, executor);
     }
     struct view expanded = *in;
+    if (in->count == 1)
+        expanded.ndim = 0; /* torch-npu copies one element of one dimension into a tensor of none */
     PLAN_REQUIRE(plan, view_expand(&expanded, out->sizes, out->ndim), ACLNN_ERROR_PARAM, "%s: %s %s doesn't broadcast to %s %s",
                  operator_name(id), from_name, view_text(in), to_name, view_text(out));
     PLAN_TRY(plan, elementwise_check_output(id, out, to_name));

@@ -252,7 +252,8 @@ aclnnStatus aclnnLogSigmoidForwardGetWorkspaceSize(const aclTensor *self, aclTen
                                         .input_count = 1,
                                         .inputs = {INPUT_TENSOR(self)},
                                         .out = INPUT_TENSOR(buffer)}};
-    const bool wanted = buffer && self && buffer->view.count == self->view.count && buffer->view.dtype != DTYPE_NONE;
+    const bool wanted =
+        buffer && self && self->view.count > 0 && buffer->view.count == self->view.count && buffer->view.dtype != DTYPE_NONE;
     return elementwise_plan_passes(calls, wanted ? 2 : 1, workspaceSize, executor);
 }
 ACLNN_PHASE_2(LogSigmoidForward)
