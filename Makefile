@@ -4,10 +4,10 @@ ARGS ?=
 PYTHON3 ?= python3
 TASKS := $(PYTHON3) tools/tasks.py
 
-.PHONY: help build train run-cann test test-all bench lint format fuzz soak clean
+.PHONY: help build train run-cann test test-all bench lint format docs fuzz soak clean
 help:
 	@$(TASKS) --help
-build train run-cann test test-all bench fuzz soak:
+build train run-cann test test-all bench docs fuzz soak:
 	@$(TASKS) $@ --torch $(TORCH) -- $(ARGS)
 lint format clean:
 	@$(TASKS) $@

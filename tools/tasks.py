@@ -168,9 +168,45 @@ def command_bench(arguments: argparse.Namespace) -> None:
     run_scripts(arguments, "bench", "[!_]*.py")
 
 
+FUZZ_SECONDS = 600
+
+
+def fuzz_c() -> None:
+    """Random calls of every operator pair under the sanitizers: by libFuzzer where clang has it, else by the program's own loop."""
+    if shutil.which("clang"):
+        folder, corpus = BUILD / "c-fuzz", BUILD / "fuzz-corpus"
+        if not (folder / "build.ninja").exists():
+            os.environ["CC"] = "clang"
+        build_c(folder, "-DSOFTNPU_SANITIZE=fuzz", targets=("fuzz_plans",))
+        os.environ.pop("CC", None)
+        corpus.mkdir(parents=True, exist_ok=True)
+        words = [
+            f"-max_total_time={FUZZ_SECONDS}",
+            "-max_len=400",
+            "-len_control=0",
+            "-rss_limit_mb=8192",
+            "-timeout=60",
+            f"-artifact_prefix={BUILD}/",
+        ]
+        run(folder / "tests/fuzz_plans", *words, corpus, **SANITIZER_OPTIONS)
+        return
+    print("no clang (on Debian: apt-get install clang): random bytes instead of libFuzzer's", flush=True)
+    folder = SANITIZED["address+undefined"]
+    build_c(folder, "-DSOFTNPU_SANITIZE=address+undefined", targets=("fuzz_plans",))
+    run(folder / "tests/fuzz_plans", str(FUZZ_SECONDS), str(int(time.time())), **SANITIZER_OPTIONS)
+
+
 def command_fuzz(arguments: argparse.Namespace) -> None:
-    """Run the random comparisons against the CPU (tests/fuzz)."""
+    """Run random calls of the C API for ten minutes, then random comparisons against the CPU (tests/fuzz)."""
+    fuzz_c()
     run_scripts(arguments, "tests/fuzz", "fuzz_*.py")
+
+
+def command_docs(arguments: argparse.Namespace) -> None:
+    """Write the pages that are made from tables: docs/environment.md, docs/aclnn.md."""
+    build_c(BUILD / "c")
+    run(sys.executable, "tools/make_environment_doc.py")
+    run(environment.ensure(environment.torch_versions(arguments.torch)[0]), "tools/make_aclnn_doc.py")
 
 
 def command_soak(arguments: argparse.Namespace) -> None:

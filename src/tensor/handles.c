@@ -58,6 +58,33 @@ static int tensor_fill(struct aclTensor *t, const int64_t *dims, uint64_t ndim, 
     return 0;
 }
 
+/* More than an address space holds, and little enough that no product with an element's size, no sum of a few such numbers and
+ * no address computed from them overflows. */
+#define MOST_ELEMENTS ((int64_t)1 << 48)
+
+/* The view begins in its storage and ends in the address space. */
+static int tensor_check_reach(struct view *v, int64_t offset)
+{
+    int64_t low = 0, high = 0, reach;
+    if (v->count == 0) /* there is nothing to reach: strides may be anything, so they become harmless */
+        memset(v->strides, 0, sizeof v->strides);
+    if (v->count > MOST_ELEMENTS)
+        FAIL(ACLNN_ERROR_PARAM, "the view has %lld elements; at most 2^48 are allowed", (long long)v->count);
+    if (offset < 0 || offset > MOST_ELEMENTS)
+        FAIL(ACLNN_ERROR_PARAM, "offset is %lld; 0 to 2^48 elements are allowed", (long long)offset);
+    for (int i = 0; v->count > 0 && i < v->ndim; ++i)
+        if (v->sizes[i] == 1) /* the stride is never taken; a harmless one, as some loops step once behind the end */
+            v->strides[i] = v->strides[i] > MOST_ELEMENTS || v->strides[i] < 0 ? 0 : v->strides[i];
+        else if (__builtin_mul_overflow(v->sizes[i] - 1, v->strides[i], &reach) || reach > MOST_ELEMENTS || reach < -MOST_ELEMENTS)
+            FAIL(ACLNN_ERROR_PARAM, "stride[%d] is %lld for %lld elements; a view reaches at most 2^48 elements", i,
+                 (long long)v->strides[i], (long long)v->sizes[i]);
+        else
+            *(reach < 0 ? &low : &high) += reach;
+    if (offset + low < 0)
+        FAIL(ACLNN_ERROR_PARAM, "the view begins %lld elements before its storage", (long long)-(offset + low));
+    return 0;
+}
+
 aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t *stride,
                            int64_t offset, aclFormat format, const int64_t *storageDims, uint64_t storageDimsNum,
                            void *tensorDataAddr)
@@ -77,7 +104,7 @@ aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDat
         return NULL;
     }
     t->ticket = 0;
-    if (tensor_fill(t, viewDims, viewDimsNum, stride) != 0) {
+    if (tensor_fill(t, viewDims, viewDimsNum, stride) != 0 || tensor_check_reach(&t->view, offset) != 0) {
         aclDestroyTensor(t);
         return NULL;
     }

@@ -172,7 +172,6 @@ class Row:
     shapes: tuple[tuple[int, ...], ...] = SHAPES
     dtypes: tuple[torch.dtype, ...] = ALL
     needs: tuple[torch.dtype, ...] = (torch.float32,)  # at least these are accepted
-    elsewhere: str = ""  # a C test that stands in for the row, and why
 
     def cases(self, dtype: torch.dtype) -> Iterator[Case]:
         """Every shape plain, the second and third strided too."""

@@ -305,7 +305,8 @@ register_pair("Polar", torch.polar)
 
 def scalars(dtype: torch.dtype, values: tuple[Any, ...]) -> Iterator[tuple[Any, bool]]:
     """Scalars that keep the tensor's kind, then (may be refused) one that lifts it."""
-    for value in values:
+    first = (True,) if dtype == torch.bool and not any(value is True for value in values) else ()
+    for value in (*first, *values):
         lifts = isinstance(value, float) and dtype in INTEGRAL
         lifts |= isinstance(value, int) and not isinstance(value, bool) and dtype == torch.bool
         yield value, lifts

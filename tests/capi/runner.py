@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from cases import ALL, Case, Optional, Out, Row, memory_of
+from cases import ALL, Optional, Out, Row, memory_of
 from library import REFUSED, Call, Failure
 
 
@@ -16,7 +16,6 @@ class Report:
     """What came out for one operator."""
 
     accepted: list[torch.dtype] = field(default_factory=list)
-    refused: list[torch.dtype] = field(default_factory=list)
     compared: int = 0  # calls
     faults: list[str] = field(default_factory=list)
     words: dict[torch.dtype, str] = field(default_factory=dict)  # of the refusals
@@ -123,8 +122,8 @@ def check_dtype(row: Row, dtype: torch.dtype, report: Report) -> bool:
                 break
         if accepted is False or len(report.faults) > 5:
             break
-    if accepted is not None:
-        (report.accepted if accepted else report.refused).append(dtype)
+    if accepted:
+        report.accepted.append(dtype)
     return True
 
 
@@ -137,31 +136,46 @@ def retyped(value: Any, donor: torch.dtype, dtype: torch.dtype) -> Any:
     return dtype if value is donor else value
 
 
+def takes(operator: str, values: Sequence[Any]) -> bool:
+    """Whether phase 1 accepts the arguments."""
+    call = Call(operator, values)
+    code = call.plan()
+    if code:
+        call.libs.message()  # reading clears it
+    else:
+        call.libs.handles.aclDestroyAclOpExecutor(call.executor)
+    call.close()
+    return code == 0
+
+
+def takes_retyped(row: Row, donor: torch.dtype, dtype: torch.dtype) -> bool:
+    """Whether phase 1 accepts a type for which torch has no reference: tried with the arguments of one that has one."""
+    values = next(row.calls(next(row.cases(donor))))
+    return takes(row.operator, retyped(unwrap(values), donor, dtype))
+
+
 def check_row(row: Row) -> Report:
-    """All types. A type without a reference must be refused: it is tried with the arguments of one that has one."""
+    """All types; one without a reference must be refused."""
     report = Report()
     unknown = [dtype for dtype in ALL if dtype not in row.dtypes]
     unknown += [dtype for dtype in row.dtypes if not check_dtype(row, dtype, report)]
     for dtype in unknown:
-        if not report.accepted:
-            break
-        donor = report.accepted[0]
-        values = next(row.calls(next(row.cases(donor))))
-        call = Call(row.operator, retyped(unwrap(values), donor, dtype))
-        code = call.plan()
-        call.libs.message()  # reading clears it
-        call.close()
-        if code == 0:
+        if report.accepted and takes_retyped(row, report.accepted[0], dtype):
             report.faults.append(f"{str(dtype)[6:]} is accepted, and the row has no reference for it")
-            report.accepted.append(dtype)
-        else:
-            report.refused.append(dtype)
     for dtype in row.needs:
         if dtype not in report.accepted:
             report.faults.append(f"{str(dtype)[6:]} is not accepted: {report.words.get(dtype)}")
     return report
 
 
-def first_case(row: Row, dtype: torch.dtype) -> Case:
-    """The plain case that probing uses."""
-    return next(row.cases(dtype))
+def accepted_types(row: Row) -> list[torch.dtype]:
+    """The types that phase 1 accepts, in the order of ALL."""
+    accepted: list[torch.dtype] = []
+    for dtype in row.dtypes:
+        try:
+            values = next((values for values in row.calls(next(row.cases(dtype))) if not isinstance(values, Optional)), None)
+        except (RuntimeError, NotImplementedError, TypeError, IndexError):
+            continue
+        if values is not None and takes(row.operator, unwrap(values)):
+            accepted.append(dtype)
+    return accepted

@@ -32,7 +32,8 @@ static int run_dense_copy(struct task *task)
 {
     const int64_t bytes = task->count * (int64_t)dtype_bytes((enum dtype)task->dtype);
     if (bytes <= SMALL_COPY_BYTES) {
-        memmove(task->out, task->a, (size_t)bytes);
+        if (bytes > 0) /* without elements there may be no memory */
+            memmove(task->out, task->a, (size_t)bytes);
         return 0;
     }
     const struct view out = dense_view(task->out, task->count, (enum dtype)task->dtype);

@@ -273,7 +273,7 @@ static inline bool apart_or_same(const struct view *out, const struct view *in)
 
 static inline bool fits_small(const struct view *out, const struct view *in, unsigned dtype)
 {
-    if (in->dtype != dtype || !in->contiguous || in->ndim != out->ndim || !in->data || !apart_or_same(out, in))
+    if (in->dtype != dtype || !in->contiguous || in->ndim != out->ndim || !in->data || !out->data || !apart_or_same(out, in))
         return false;
     for (int i = 0; i < out->ndim; ++i)
         if (in->sizes[i] != out->sizes[i])

@@ -7,10 +7,11 @@ static const char *name_of(const struct plan *plan) { return operator_name((enum
 
 int check_sizes(const struct plan *plan, const struct view *v, const char *parameter, const int64_t *sizes, int ndim)
 {
-    if (v->ndim == ndim && memcmp(v->sizes, sizes, (size_t)ndim * sizeof *sizes) == 0)
-        return 0;
     struct view wanted = {.dtype = v->dtype, .ndim = (uint8_t)ndim};
-    memcpy(wanted.sizes, sizes, (size_t)ndim * sizeof *sizes);
+    if (ndim > 0) /* sizes may be NULL otherwise */
+        memcpy(wanted.sizes, sizes, (size_t)ndim * sizeof *sizes);
+    if (view_same_sizes(v, &wanted))
+        return 0;
     return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s is %s, expected %s", parameter, view_text(v), view_text(&wanted));
 }
 

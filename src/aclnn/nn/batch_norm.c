@@ -240,8 +240,10 @@ static int set_shape(struct plan *plan, const struct view *input, struct batch_n
 static int check_channels(struct plan *plan, const struct batch_norm *b, int first, int last, const char *const *names)
 {
     for (int i = first; i <= last; ++i) {
-        const struct view *const v = &plan->operands[i];
-        if (v->dtype == DTYPE_NONE || v->count == 0)
+        struct view *const v = &plan->operands[i];
+        if (v->count == 0) /* an empty one is as absent as NULL, wherever it points */
+            *v = (struct view){.dtype = DTYPE_NONE};
+        if (v->dtype == DTYPE_NONE)
             continue;
         REQUIRE(dtype_is_floating((enum dtype)v->dtype) && v->count == b->channels, ACLNN_ERROR_PARAM,
                 "%s: %s is %s; it must hold %lld floating values, one a channel",
@@ -275,7 +277,7 @@ aclnnStatus aclnnBatchNormGetWorkspaceSize(const aclTensor *input, const aclTens
     b->momentum = momentum;
     PLAN_REQUIRE(plan, view_same_sizes(in, out) && dtype_is_floating((enum dtype)out->dtype), ACLNN_ERROR_PARAM,
                  "aclnnBatchNorm: output %s must have the sizes of input %s and a floating type", view_text(out), view_text(in));
-    PLAN_REQUIRE(plan, training || in->count == 0 || (plan->operands[RUNNING_MEAN].data && plan->operands[RUNNING_VAR].data),
+    PLAN_REQUIRE(plan, training || in->count == 0 || (plan->operands[RUNNING_MEAN].count && plan->operands[RUNNING_VAR].count),
                  ACLNN_ERROR_NULLPTR, "aclnnBatchNorm: runningMean and runningVar are needed when training is false");
     PLAN_TRY(plan, check_channels(plan, b, WEIGHT, RUNNING_VAR, names));
     PLAN_TRY(plan, check_channels(plan, b, SAVE_MEAN, SAVE_INVSTD, names));

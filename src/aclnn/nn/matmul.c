@@ -206,8 +206,9 @@ static int shape_operands(struct plan *plan, const struct request *q)
     TRY(check_inner(q, a, b));
     const char *const a_text = view_text(a), *const b_text = view_text(b), *const out_text = view_text(out);
     const bool a_vector = a->ndim == 1, b_vector = b->ndim == 1;
-    REQUIRE(out->ndim + a_vector + b_vector <= TENSOR_MAX_DIMS, ACLNN_ERROR_PARAM, "%s: out %s has too many dimensions", name,
-            out_text);
+    REQUIRE(out->ndim + a_vector + b_vector >= 2 && out->ndim + a_vector + b_vector <= TENSOR_MAX_DIMS, ACLNN_ERROR_PARAM,
+            "%s: out %s has too few or too many dimensions for %s %s and %s %s", name, out_text, q->a_name, a_text, q->b_name,
+            b_text);
     if (o[ADDEND].data || o[ADDEND].dtype != DTYPE_NONE)
         REQUIRE(view_expand(&o[ADDEND], out->sizes, out->ndim), ACLNN_ERROR_PARAM, "%s: %s %s can't be expanded to out %s", name,
                 q->addend_name, view_text(&o[ADDEND]), out_text);

@@ -85,10 +85,11 @@ static int run_unless_inf(struct plan *plan)
     return foreach_run(plan);
 }
 
+/* A NULL tensor is for others to refuse. */
 static int check_single(enum operator_id id, const struct aclTensor *tensor, const char *name)
 {
-    REQUIRE(tensor->view.count == 1, ACLNN_ERROR_PARAM, "%s: %s is %s; it must have one element", operator_name(id), name,
-            view_text(&tensor->view));
+    REQUIRE(!tensor || tensor->view.count == 1, ACLNN_ERROR_PARAM, "%s: %s is %s; it must have one element", operator_name(id),
+            name, view_text(&tensor->view));
     return 0;
 }
 
@@ -180,6 +181,10 @@ aclnnStatus aclnnFusedAdamGetWorkspaceSize(const aclTensorList *paramsRef, const
     PLAN_TRY(plan, plan_optional(plan, foundInfOptional, ROLE_INPUT, "foundInfOptional", NULL));
     PLAN_TRY(plan, foreach_begin(plan, updated + 1, lists, names, FOREACH_ANY_SHAPE, &job));
     PLAN_TRY(plan, check_fused_lists(plan, job, updated, names));
+    PLAN_TRY(plan, check_single(OPERATOR_FusedAdam, gradScaleOptional, "gradScaleOptional"));
+    PLAN_TRY(plan, check_single(OPERATOR_FusedAdam, foundInfOptional, "foundInfOptional"));
+    for (int64_t i = 0; i < job->count; ++i)
+        PLAN_TRY(plan, check_single(OPERATOR_FusedAdam, stateSteps->tensors[i], "a tensor of stateSteps"));
     PLAN_TRY(plan, choose_kernels(plan, job, updated, adam_kernels(amsgrad, gradScaleOptional != NULL)));
     job->updated = gradScaleOptional ? 0x1f : amsgrad ? 0x17 : 0x07;
     job->operands = updated;
@@ -218,6 +223,7 @@ aclnnStatus aclnnFusedSgdGetWorkspaceSize(const aclTensorList *paramsRef, const 
     PLAN_TRY(plan, plan_optional(plan, gradScaleOptional, ROLE_INPUT, "gradScaleOptional", NULL));
     PLAN_TRY(plan, foreach_begin(plan, buffers ? 3 : 2, lists, names, FOREACH_ANY_SHAPE, &job));
     PLAN_TRY(plan, check_fused_lists(plan, job, job->lists, names));
+    PLAN_TRY(plan, check_single(OPERATOR_FusedSgd, gradScaleOptional, "gradScaleOptional"));
     const struct optimizer_kernels *const k = kernels->optimizer;
     PLAN_TRY(plan, choose_kernels(plan, job, job->lists,
                                   buffers ? (gradScaleOptional ? k->sgd_momentum_scaled : k->sgd_momentum)

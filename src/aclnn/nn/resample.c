@@ -77,7 +77,7 @@ static int make_tables(struct plan *plan, const struct resample_request *q, cons
     size_t bytes = 0;
     void *memory;
     for (int a = 0; a < q->axes; ++a) {
-        REQUIRE(axes[a].out * axes[a].most < INT32_MAX && axes[a].in < INT32_MAX, ACLNN_ERROR_PARAM,
+        REQUIRE(axes[a].out < INT32_MAX / axes[a].most && axes[a].in < INT32_MAX, ACLNN_ERROR_PARAM,
                 "%s: a dimension of %lld elements, made of %lld each, is too long", operator_name(q->id), (long long)axes[a].out,
                 (long long)axes[a].most);
         bytes += 2 * table_bytes(&axes[a]);

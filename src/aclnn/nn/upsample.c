@@ -82,7 +82,8 @@ static int64_t smoothed(const struct resample_axis *axis, int64_t out, int32_t *
     const double widening = axis->scale >= 1 ? axis->scale : 1, reach = (double)axis->kernel / 2 * widening;
     const double center = axis->scale * ((double)out + .5);
     const int64_t low = (int64_t)(center - reach + .5), high = (int64_t)(center + reach + .5);
-    const int64_t first = low > 0 ? low : 0, last = high < axis->in ? high : axis->in;
+    const int64_t first = low < 0 ? 0 : low < axis->in ? low : axis->in, end = high < axis->in ? high : axis->in;
+    const int64_t last = end > first ? end : first; /* a scale that isn't the sizes' may look behind the input */
     double total = 0;
     for (int64_t i = first; i < last; ++i) {
         const double distance = ((double)i - center + .5) / widening;
@@ -116,6 +117,9 @@ static int set_axis(const struct resample_request *q, int which, struct resample
     else
         axis->scale = scale > 0 ? 1 / scale : axis->out > 0 ? (double)axis->in / (double)axis->out : 0;
     axis->scale = rounded(axis, axis->scale);
+    REQUIRE(axis->scale * (double)(axis->out + 1) < INT32_MAX, ACLNN_ERROR_PARAM,
+            "%s: scale %g makes %lld elements reach over more than 2^31 of the input", operator_name(q->id), scale,
+            (long long)axis->out);
     if (axis->terms == smoothed)
         axis->most = (int64_t)ceil((double)axis->kernel / 2 * (axis->scale >= 1 ? axis->scale : 1)) * 2 + 1;
     return 0;
