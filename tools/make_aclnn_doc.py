@@ -15,17 +15,18 @@ SOURCE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SOURCE / "tests/capi"))
 INTRODUCTION = """# aclnn operators
 
-Made by `make docs` from `src/aclnn/prototypes.tsv` (all operators that CANN documents, by family), `src/aclnn/operators.def` (those that are here) and the answers of
-phase 1. An operator that isn't listed as here is absent: its symbols don't exist. Every one that is here is compared with torch's CPU in each of its element types
-(`tests/capi`).
+Made by `make docs` from `src/aclnn/prototypes.tsv` (all operators that CANN documents, by family), `src/aclnn/operators.def` (those that are here)
+and the answers of phase 1. An operator that isn't listed as here is absent: its symbols don't exist. Every one that is here is compared with torch's
+CPU in each of its element types (`tests/capi`).
 
-"Types" are those of the operand that gives the operation its type; indices, masks and saved statistics have their own. `f` floating point, `bf16` bfloat16, `i` integers,
-`u8` unsigned bytes, `b8` bool, `c` complex, with their bits; *all* are these: {all}.
+"Types" are those of the operand that gives the operation its type; indices, masks and saved statistics have their own. `f` floating point, `bf16`
+bfloat16, `i` integers, `u8` unsigned bytes, `b8` bool, `c` complex, with their bits; *all* are these: {all}.
 """
 # Documented, but not among the pairs that the torch-npu wheel looks up: the page counts the wheel's.
 EXTRA = frozenset(
-    "FusedInferAttentionScore KvQuantSparseFlashAttentionV2 LSTMCell MoeDistributeCombineSetup MoeDistributeCombineTeardown MoeDistributeDispatchSetup "
-    "MoeDistributeDispatchTeardown NpuFormatCastCalculateSizeAndFormat ReselectStaticKernel ReselectStaticKernelWithPath SetPytorchRandom".split()
+    "FusedInferAttentionScore KvQuantSparseFlashAttentionV2 LSTMCell MoeDistributeCombineSetup MoeDistributeCombineTeardown "
+    "MoeDistributeDispatchSetup MoeDistributeDispatchTeardown NpuFormatCastCalculateSizeAndFormat ReselectStaticKernel "
+    "ReselectStaticKernelWithPath SetPytorchRandom".split()
 )
 
 

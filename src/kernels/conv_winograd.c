@@ -15,7 +15,7 @@ enum { L = LANES_F32, PANEL = 2 * L, STRIP_TILES = 64 };
 
 typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int32_t quad_index __attribute__((vector_size(16)));
-#define QUAD_SHUFFLE(x, y, ...) __builtin_shuffle(x, y, (quad_index){__VA_ARGS__})
+#define QUAD_SHUFFLE(x, y, ...) VECTOR_SHUFFLE(x, y, quad_index, __VA_ARGS__)
 #define LOAD(p) (*(const vector_f32 *)(p))
 #define STORE(p, v) (*(vector_f32 *)(p) = (v))
 

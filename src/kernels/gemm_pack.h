@@ -8,7 +8,7 @@
 typedef REAL GEMM_NAME(quad, TAG) __attribute__((vector_size(4 * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
 typedef GEMM_INDEX GEMM_NAME(quad_index, TAG) __attribute__((vector_size(4 * sizeof(REAL))));
 #define QUAD GEMM_NAME(quad, TAG)
-#define SHUFFLE(x, y, ...) __builtin_shuffle(x, y, (GEMM_NAME(quad_index, TAG)){__VA_ARGS__})
+#define SHUFFLE(x, y, ...) VECTOR_SHUFFLE(x, y, GEMM_NAME(quad_index, TAG), __VA_ARGS__)
 
 /* out[k * out_stride + i] = in[i * in_stride + k] for i < 4, k < depth. */
 GEMM_INLINE void GEMM_NAME(transpose_four, TAG)(const REAL *in, int64_t in_stride, int64_t depth, REAL *out, int64_t out_stride)

@@ -40,4 +40,11 @@ enum { LANES_F32 = VECTOR_BYTES / 4, LANES_F64 = VECTOR_BYTES / 8 };
 #define INDEPENDENT_ITERATIONS _Pragma("GCC ivdep")
 #endif
 
+/* The elements of two vectors at constant places, in the two compilers' words; index_type: of GCC's places. */
+#ifdef __clang__
+#define VECTOR_SHUFFLE(x, y, index_type, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+#else
+#define VECTOR_SHUFFLE(x, y, index_type, ...) __builtin_shuffle(x, y, (index_type){__VA_ARGS__})
+#endif
+
 #endif

@@ -15,15 +15,18 @@ typedef int32_t row_i32 __attribute__((vector_size(ROW_BYTES), aligned(4), may_a
 enum { ROW_LANES = ROW_BYTES / 4 };
 #if ROW_BYTES == 32
 #define ROW_COUNT (row_i32){0, 1, 2, 3, 4, 5, 6, 7}
+#define ROW_LOW 0, 8, 1, 9, 2, 10, 3, 11 /* places of the first and of the second half, elements in turn */
+#define ROW_HIGH 4, 12, 5, 13, 6, 14, 7, 15
 #else
 #define ROW_COUNT (row_i32){0, 1, 2, 3}
+#define ROW_LOW 0, 4, 1, 5
+#define ROW_HIGH 2, 6, 3, 7
 #endif
 
 static inline void store_interleaved(row_i32 even, row_i32 odd, float *to)
 {
-    const row_i32 low = (ROW_COUNT >> 1) + (ROW_COUNT & 1) * ROW_LANES, high = low + ROW_LANES / 2;
-    *(row_i32 *)to = __builtin_shuffle(even, odd, low);
-    *(row_i32 *)(to + ROW_LANES) = __builtin_shuffle(even, odd, high);
+    *(row_i32 *)to = VECTOR_SHUFFLE(even, odd, row_i32, ROW_LOW);
+    *(row_i32 *)(to + ROW_LANES) = VECTOR_SHUFFLE(even, odd, row_i32, ROW_HIGH);
 }
 
 static inline int32_t scatter_row(const float *from, const int32_t *where, int32_t first, int32_t width, int32_t count, float *top,

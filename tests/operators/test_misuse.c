@@ -146,7 +146,7 @@ static void two_threads_two_devices(void)
     CHECK_FAILS(aclrtSetDevice((int32_t)count), ERROR_RT_INVALID_DEVICE, "device");
 }
 
-/* --- what the random calls found --------------------------------------------------------------------------------------- */
+/* --- what the random calls and the table of tests/capi found --------------------------------------------------------------------------------------- */
 
 static aclTensor *at_nothing(int ndim, const int64_t *dims)
 {
@@ -234,6 +234,30 @@ static void absurd_scales_are_refused(void)
     operand_free(&small);
 }
 
+/* Plans are recycled: the window of an earlier pooling must not count for one that has none. */
+static void adaptive_pooling_has_no_window(void)
+{
+    const int64_t plane[] = {1, 1, 4, 4}, half[] = {1, 1, 2, 2}, one[] = {1, 1, 1, 1}, two[] = {2, 2}, zero[] = {0, 0},
+                  ones[] = {1, 1};
+    struct operand x = operand_make(DTYPE_F32, 4, plane, LAYOUT_PLAIN), dx = operand_make(DTYPE_F32, 4, plane, LAYOUT_PLAIN);
+    struct operand y = operand_make(DTYPE_F32, 4, half, LAYOUT_PLAIN), places = operand_make(DTYPE_I32, 4, half, LAYOUT_PLAIN);
+    struct operand dy = operand_make(DTYPE_F32, 4, one, LAYOUT_PLAIN), place = operand_make(DTYPE_I64, 4, one, LAYOUT_PLAIN);
+    aclIntArray *const k = aclCreateIntArray(two, 2), *const p = aclCreateIntArray(zero, 2), *const d = aclCreateIntArray(ones, 2);
+    operand_set(&dy, 0, 5);
+    operand_set(&place, 0, 10);
+    for (int i = 0; i < 4; ++i) {
+        CHECK_OK(RUN(aclnnMaxPool2dWithIndices, x.tensor, k, k, p, d, false, y.tensor, places.tensor));
+        CHECK_OK(RUN(aclnnAdaptiveMaxPool2dBackward, dy.tensor, x.tensor, place.tensor, dx.tensor));
+        CHECK(operand_get(&dx, 10) == 5, "%g", operand_get(&dx, 10));
+    }
+    aclDestroyIntArray(k);
+    aclDestroyIntArray(p);
+    aclDestroyIntArray(d);
+    struct operand *const all[] = {&x, &dx, &y, &places, &dy, &place};
+    for (int i = 0; i < 6; ++i)
+        operand_free(all[i]);
+}
+
 int main(void)
 {
     setenv("NPU_DEVICE_COUNT", "2", 1);
@@ -248,5 +272,6 @@ int main(void)
     optimizer_numbers_have_one_element();
     empty_statistics_are_absent();
     absurd_scales_are_refused();
+    adaptive_pooling_has_no_window();
     return check_result();
 }

@@ -94,6 +94,7 @@ static int set_planes(struct plan *plan, const struct view *large, const struct 
         p->planes *= large->sizes[d];
     }
     struct pool_shape *const s = &p->shape;
+    *s = (struct pool_shape){.in_height = 0}; /* adaptive ones have no window: a recycled plan's must not be taken for one */
     s->in_height = large->sizes[large->ndim - 2];
     s->in_width = large->sizes[large->ndim - 1];
     s->out_height = small->sizes[small->ndim - 2];
