@@ -123,8 +123,10 @@ def main() -> None:
     for name, values in seconds.items():
         row, ratio = spread(values), ratios[name]
         quartiles = f"{1000 * row['low quartile']:.1f} - {1000 * row['high quartile']:.1f}"
-        print(f"{name:32}{1000 * row['median']:9.1f}{quartiles:>19}{1000 * row['min']:9.1f}   "
-              f"{ratio['median']:.2f}x ({ratio['low quartile']:.2f} - {ratio['high quartile']:.2f})")
+        print(
+            f"{name:32}{1000 * row['median']:9.1f}{quartiles:>19}{1000 * row['min']:9.1f}   "
+            f"{ratio['median']:.2f}x ({ratio['low quartile']:.2f} - {ratio['high quartile']:.2f})"
+        )
     if "npu" in ratios and chosen[0] == "cpu":
         print(f"npu against cpu: {verdict(ratios['npu']['median'], 1.0, at_most=False)}")
     result: dict[str, Any] = {"seconds": seconds, "speed-up": ratios}

@@ -1,6 +1,6 @@
 """CPU time of `import torchtitan_npu` after `import torch`, the median of some fresh processes.
 
-    python bench/import_time.py [--json FILE] [--processes 10]
+python bench/import_time.py [--json FILE] [--processes 10]
 """
 
 import argparse
@@ -41,8 +41,7 @@ def main() -> None:
     samples = [measure_once() for _ in range(arguments.processes)]
     cpu, wall = spread([sample[0] for sample in samples]), spread([sample[1] for sample in samples])
     print(f"import torchtitan_npu after import torch, {arguments.processes} processes")
-    print(f"CPU time: median {cpu['median']:.3f} s ({cpu['min']:.3f} - {cpu['max']:.3f}): "
-          f"{verdict(cpu['median'], 0.3, at_most=True)}")
+    print(f"CPU time: median {cpu['median']:.3f} s ({cpu['min']:.3f} - {cpu['max']:.3f}): {verdict(cpu['median'], 0.3, at_most=True)}")
     print(f"wall time: median {wall['median']:.3f} s")
     finish({"cpu": cpu, "wall": wall, "samples": samples}, arguments.json)
 

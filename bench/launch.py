@@ -48,8 +48,10 @@ def small(calls: int, rounds: int) -> dict[str, Any]:
     for name, values in seconds.items():
         row = spread(values)
         print(f"  {name}: best {1e9 * row['min'] / calls:7.0f} ns a call, median {1e9 * row['median'] / calls:7.0f} ns")
-    print(f"  npu / cpu: paired median {ratio['median']:.2f} ({ratio['low quartile']:.2f} - {ratio['high quartile']:.2f}), "
-          f"best / best {best:.2f}: {verdict(ratio['median'], 0.8, at_most=True)}")
+    print(
+        f"  npu / cpu: paired median {ratio['median']:.2f} ({ratio['low quartile']:.2f} - {ratio['high quartile']:.2f}), "
+        f"best / best {best:.2f}: {verdict(ratio['median'], 0.8, at_most=True)}"
+    )
     return {"seconds": seconds, "paired": ratio, "best / best": best}
 
 
@@ -107,8 +109,10 @@ def free(rounds: int) -> dict[str, Any]:
         work_shares.append(pieces / idle_rate / (end - begin))
     row, done = spread(shares), spread(work_shares)
     print(f"\na kernel of {1000 * kernel:.1f} ms runs, {rounds} rounds")
-    print(f"  Python is free for {100 * row['median']:.1f} % of its time ({100 * row['low quartile']:.1f} - "
-          f"{100 * row['high quartile']:.1f}): {verdict(row['median'], 0.8, at_most=False)}")
+    print(
+        f"  Python is free for {100 * row['median']:.1f} % of its time ({100 * row['low quartile']:.1f} - "
+        f"{100 * row['high quartile']:.1f}): {verdict(row['median'], 0.8, at_most=False)}"
+    )
     print(f"  Python work done in it, against an idle machine: {100 * done['median']:.1f} %")
     return {"kernel seconds": kernel, "free": row, "work done": done}
 
@@ -126,7 +130,7 @@ def host_time(calls: int, repeats: int) -> float:
             mul(a, b)
         times.append(time.perf_counter() - begin)
     torch.npu.synchronize()
-    return statistics.median(times[repeats // 4:]) / calls
+    return statistics.median(times[repeats // 4 :]) / calls
 
 
 def queue(rounds: int) -> dict[str, Any]:
@@ -135,8 +139,7 @@ def queue(rounds: int) -> dict[str, Any]:
     for number in range(rounds):
         names = list(QUEUE_MODES)
         for name in names if number % 2 == 0 else reversed(names):
-            environment = {key: value for key, value in os.environ.items()
-                           if key not in ("TASK_QUEUE_ENABLE", "ASCEND_LAUNCH_BLOCKING")}
+            environment = {key: value for key, value in os.environ.items() if key not in ("TASK_QUEUE_ENABLE", "ASCEND_LAUNCH_BLOCKING")}
             command = [sys.executable, __file__, "--host-time"]
             output = subprocess.run(command, env=environment | QUEUE_MODES[name], check=True, capture_output=True, text=True)
             seconds[name].append(json.loads(output.stdout.splitlines()[-1]))

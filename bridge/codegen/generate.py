@@ -350,7 +350,9 @@ def foreach_piece(torch: Torch, entry: dict) -> Piece:
         condition = entry.get("when", f"uniform_lists({{{', '.join(lists)}}})")
         if "and_when" in entry:
             condition += f" && {entry['and_when']}"
-        text += f"{declare(f, form)} {{\n  if (!({condition}))\n    return at::native::{slow.kernel}({', '.join(names)});\n{device_guard(parameters(f))}"
+        text += (
+            f"{declare(f, form)} {{\n  if (!({condition}))\n    return at::native::{slow.kernel}({', '.join(names)});\n{device_guard(parameters(f))}"
+        )
         model = entry.get("model", "self")
         if form == "functional":
             text += f"  std::vector<at::Tensor> result = {entry.get('outputs', f'lists_like({model})')};\n"

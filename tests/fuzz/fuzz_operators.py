@@ -74,10 +74,54 @@ class Maker:
 
 # a case: a maker -> (function of tensors, tensors, does it sum?)
 Case = tuple[Callable[..., Any], list[torch.Tensor], bool]
-UNARY = ["neg", "abs", "relu", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "floor", "ceil", "round", "sign", "isnan",
-         "isfinite", "logical_not", "square", "sin", "cos", "clone", "bitwise_not", "erf", "trunc"]
-BINARY = ["add", "sub", "mul", "div", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "pow", "atan2",
-          "bitwise_and", "remainder", "fmod", "floor_divide"]
+UNARY = [
+    "neg",
+    "abs",
+    "relu",
+    "exp",
+    "log",
+    "sqrt",
+    "rsqrt",
+    "reciprocal",
+    "sigmoid",
+    "tanh",
+    "floor",
+    "ceil",
+    "round",
+    "sign",
+    "isnan",
+    "isfinite",
+    "logical_not",
+    "square",
+    "sin",
+    "cos",
+    "clone",
+    "bitwise_not",
+    "erf",
+    "trunc",
+]
+BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "maximum",
+    "minimum",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "logical_and",
+    "logical_or",
+    "pow",
+    "atan2",
+    "bitwise_and",
+    "remainder",
+    "fmod",
+    "floor_divide",
+]
 REDUCE = ["sum", "mean", "amax", "amin", "any", "all", "argmax", "argmin", "var", "std", "logsumexp", "softmax", "log_softmax", "cumsum"]
 
 
@@ -157,19 +201,21 @@ def movement(maker: Maker) -> Case:
     rows = torch.randint(-shape[0], max(shape[0], 1), (4,), generator=maker.generator) if shape[0] else torch.empty(0, dtype=torch.int64)
     mask = torch.rand(shape, generator=maker.generator) < 0.5
     other = maker.random.choice(ALL)
-    return maker.random.choice([
-        lambda: (lambda a, i: a[i], [tensor, rows], False),
-        lambda: (lambda a, i: a.index_select(0, i.abs() % max(a.shape[0], 1)), [tensor, rows], False),
-        lambda: (lambda a, m: a.masked_fill(m, 1), [tensor, mask], False),
-        lambda: (lambda a, m: torch.where(m, a, a * 2), [tensor, mask], False),
-        lambda: (lambda a: torch.cat([a, a], 0), [tensor], False),
-        lambda: (lambda a: torch.stack([a, a], -1), [tensor], False),
-        lambda: (lambda a: a.to(torch.float32).nan_to_num(0, 1, -1).abs().to(other), [tensor], False),
-        lambda: (lambda a: a.flip(0), [tensor], False),
-        lambda: (lambda a: torch.nonzero(a), [tensor], False),
-        lambda: (lambda a, m: a[m], [tensor, mask], False),
-        lambda: (lambda a: a.contiguous(), [tensor], False),
-    ])()
+    return maker.random.choice(
+        [
+            lambda: (lambda a, i: a[i], [tensor, rows], False),
+            lambda: (lambda a, i: a.index_select(0, i.abs() % max(a.shape[0], 1)), [tensor, rows], False),
+            lambda: (lambda a, m: a.masked_fill(m, 1), [tensor, mask], False),
+            lambda: (lambda a, m: torch.where(m, a, a * 2), [tensor, mask], False),
+            lambda: (lambda a: torch.cat([a, a], 0), [tensor], False),
+            lambda: (lambda a: torch.stack([a, a], -1), [tensor], False),
+            lambda: (lambda a: a.to(torch.float32).nan_to_num(0, 1, -1).abs().to(other), [tensor], False),
+            lambda: (lambda a: a.flip(0), [tensor], False),
+            lambda: (lambda a: torch.nonzero(a), [tensor], False),
+            lambda: (lambda a, m: a[m], [tensor, mask], False),
+            lambda: (lambda a: a.contiguous(), [tensor], False),
+        ]
+    )()
 
 
 FAMILIES = [unary, binary, reduction, matrix, convolution, movement]

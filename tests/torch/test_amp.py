@@ -29,7 +29,9 @@ def test_scaler_steps_like_no_scaler(device):
     assert scaler.get_scale() == 1024.0
 
 
-@pytest.mark.parametrize("form", [{}, {"kind": torch.optim.AdamW, "foreach": True}, {"kind": torch.optim.AdamW, "fused": True}], ids=["SGD", "foreach", "fused"])
+@pytest.mark.parametrize(
+    "form", [{}, {"kind": torch.optim.AdamW, "foreach": True}, {"kind": torch.optim.AdamW, "fused": True}], ids=["SGD", "foreach", "fused"]
+)
 def test_scaler_skips_infinities_and_halves_its_scale(form, device):
     scaler = torch.amp.GradScaler(device, init_scale=1024.0)
     before, after = small_step(device, scaler, poison=True, **form)

@@ -31,10 +31,19 @@ def test_broadcast_into_a_strided_target(device):
     assert torch.equal(target.cpu()[1:, 1::2], torch.arange(4.0).expand(2, 4))
 
 
-@pytest.mark.parametrize("view", [
-    lambda t: t.t(), lambda t: t[1:, ::2], lambda t: t.expand(3, *t.shape), lambda t: t[:, 2], lambda t: t[1:1], lambda t: t[2, 3],
-    lambda t: t.unfold(0, 2, 1), lambda t: t.as_strided((3, 3), (2, 1), 1),
-])
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda t: t.t(),
+        lambda t: t[1:, ::2],
+        lambda t: t.expand(3, *t.shape),
+        lambda t: t[:, 2],
+        lambda t: t[1:1],
+        lambda t: t[2, 3],
+        lambda t: t.unfold(0, 2, 1),
+        lambda t: t.as_strided((3, 3), (2, 1), 1),
+    ],
+)
 def test_views_travel_both_ways(view, device):
     host = torch.randn(5, 6)
     on_device = host.to(device)

@@ -120,8 +120,19 @@ def test_accelerator_interface(device):
 
 def test_default_device_reaches_all_factories(device):
     with torch.device("npu"):
-        made = [torch.arange(4), torch.linspace(0, 1, 5), torch.eye(3), torch.tensor([1.5]), torch.full((2,), 7), torch.randperm(5),
-                torch.tril_indices(3, 3), torch.zeros(2).new_ones(2), torch.hann_window(4), torch.rand(3), torch.empty_strided((2, 2), (1, 2))]
+        made = [
+            torch.arange(4),
+            torch.linspace(0, 1, 5),
+            torch.eye(3),
+            torch.tensor([1.5]),
+            torch.full((2,), 7),
+            torch.randperm(5),
+            torch.tril_indices(3, 3),
+            torch.zeros(2).new_ones(2),
+            torch.hann_window(4),
+            torch.rand(3),
+            torch.empty_strided((2, 2), (1, 2)),
+        ]
         layers = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     assert {tensor.device.type for tensor in [*made, *layers.parameters(), *layers.buffers()]} == {"npu"}
     wanted = [torch.arange(4), torch.linspace(0, 1, 5), torch.eye(3), torch.tensor([1.5]), torch.full((2,), 7)]

@@ -30,15 +30,18 @@ def in_child(action):
 
 
 @pytest.mark.npu_only
-@pytest.mark.parametrize("name, use", [
-    ("factory", lambda t: torch.zeros(1, device="npu")),
-    ("operator", lambda t: t + 1),
-    ("copy", lambda t: t.cpu()),
-    ("move", lambda t: torch.ones(2).to("npu")),
-    ("synchronize", lambda t: torch.npu.synchronize()),
-    ("stream", lambda t: torch.npu.Stream()),
-    ("set_device", lambda t: torch.npu.set_device(0)),
-])
+@pytest.mark.parametrize(
+    "name, use",
+    [
+        ("factory", lambda t: torch.zeros(1, device="npu")),
+        ("operator", lambda t: t + 1),
+        ("copy", lambda t: t.cpu()),
+        ("move", lambda t: torch.ones(2).to("npu")),
+        ("synchronize", lambda t: torch.npu.synchronize()),
+        ("stream", lambda t: torch.npu.Stream()),
+        ("set_device", lambda t: torch.npu.set_device(0)),
+    ],
+)
 def test_use_in_a_child_names_spawn(name, use, device):
     tensor = torch.ones(4, device=device)
     text = in_child(lambda: use(tensor))

@@ -43,7 +43,11 @@ def test_gradient_of_complex(device):
 def grid(*sizes, dtype=torch.complex128):
     """Complex numbers, no two alike."""
     count = torch.Size(sizes).numel()
-    return torch.complex((torch.arange(count) * 7919 % 1009 + 1.0) / 500 - 1, (torch.arange(count) * 104729 % 1013 + 1.0) / 500 - 1).view(sizes).to(dtype)
+    return (
+        torch.complex((torch.arange(count) * 7919 % 1009 + 1.0) / 500 - 1, (torch.arange(count) * 104729 % 1013 + 1.0) / 500 - 1)
+        .view(sizes)
+        .to(dtype)
+    )
 
 
 A, B, V = grid(3, 3), grid(3, 3) * 0.5 + 0.25j, grid(3)

@@ -104,8 +104,15 @@ TABLE = {
     "kl_div": (lambda x, t: F.kl_div(x, t, reduction="sum"), M, M),
     "multi margin loss": (F.multi_margin_loss, M, whole(4, 4)),
     "triplet loss": (F.triplet_margin_loss, M, M + 1, M + 2),
-    "rnn": (lambda x, h, *w: torch.rnn_tanh(x, h, list(w), True, 1, 0.0, False, False, False)[0],
-            numbers(5, 2, 4), numbers(1, 2, 3), numbers(3, 4), numbers(3, 3), numbers(3), numbers(3)),
+    "rnn": (
+        lambda x, h, *w: torch.rnn_tanh(x, h, list(w), True, 1, 0.0, False, False, False)[0],
+        numbers(5, 2, 4),
+        numbers(1, 2, 3),
+        numbers(3, 4),
+        numbers(3, 3),
+        numbers(3),
+        numbers(3),
+    ),
 }
 
 
@@ -122,10 +129,25 @@ def test_mixing_is_refused_at_every_place(name, device):
 
 
 GATED = {
-    "lstm": (lambda x, h, c, *w: torch.lstm(x, (h, c), list(w), True, 1, 0.0, False, False, False)[0],
-             numbers(5, 2, 4), numbers(1, 2, 3), numbers(1, 2, 3), numbers(12, 4), numbers(12, 3), numbers(12), numbers(12)),
-    "gru": (lambda x, h, *w: torch.gru(x, h, list(w), True, 1, 0.0, False, False, False)[0],
-            numbers(5, 2, 4), numbers(1, 2, 3), numbers(9, 4), numbers(9, 3), numbers(9), numbers(9)),
+    "lstm": (
+        lambda x, h, c, *w: torch.lstm(x, (h, c), list(w), True, 1, 0.0, False, False, False)[0],
+        numbers(5, 2, 4),
+        numbers(1, 2, 3),
+        numbers(1, 2, 3),
+        numbers(12, 4),
+        numbers(12, 3),
+        numbers(12),
+        numbers(12),
+    ),
+    "gru": (
+        lambda x, h, *w: torch.gru(x, h, list(w), True, 1, 0.0, False, False, False)[0],
+        numbers(5, 2, 4),
+        numbers(1, 2, 3),
+        numbers(9, 4),
+        numbers(9, 3),
+        numbers(9),
+        numbers(9),
+    ),
 }
 
 

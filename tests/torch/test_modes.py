@@ -37,10 +37,19 @@ def plain():
     return expect_output(run_python(DIGEST))
 
 
-@pytest.mark.parametrize("environment", [
-    {"TASK_QUEUE_ENABLE": "0"}, {"TASK_QUEUE_ENABLE": "1"}, {"TASK_QUEUE_ENABLE": "2"}, {"ASCEND_LAUNCH_BLOCKING": "1"},
-    {"NPU_POOL_THREADS": "1"}, {"NPU_POOL_THREADS": "3"}, {"PYTORCH_NO_NPU_MEMORY_CACHING": "1"},
-], ids=lambda environment: "=".join(*environment.items()))
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"TASK_QUEUE_ENABLE": "0"},
+        {"TASK_QUEUE_ENABLE": "1"},
+        {"TASK_QUEUE_ENABLE": "2"},
+        {"ASCEND_LAUNCH_BLOCKING": "1"},
+        {"NPU_POOL_THREADS": "1"},
+        {"NPU_POOL_THREADS": "3"},
+        {"PYTORCH_NO_NPU_MEMORY_CACHING": "1"},
+    ],
+    ids=lambda environment: "=".join(*environment.items()),
+)
 def test_launch_mode_threads_and_caching_change_no_bit(environment, plain):
     assert expect_output(run_python(DIGEST, environment=environment)) == plain
 

@@ -179,14 +179,25 @@ CASES += [
     ("roll of a number", lambda a: a[0, 0].roll(1), X),
     ("addbmm", lambda c, a, b: torch.addbmm(c, a, b, beta=0.5, alpha=2), make(3), make(2, 3, 4)[:, :2], make(2, 4, 3)),
     ("addbmm without self", lambda c, a, b: torch.addbmm(c, a, b, beta=0), make(3) / 0, make(2, 3, 4), make(2, 4, 3)),
-    ("addbmm of integers", torch.addbmm, INTEGERS[:3, :3], INTEGERS.view(2, 2, 5)[:, :1].expand(2, 3, 5), INTEGERS.view(2, 5, 2)[:, :, :1].expand(2, 5, 3)),
+    (
+        "addbmm of integers",
+        torch.addbmm,
+        INTEGERS[:3, :3],
+        INTEGERS.view(2, 2, 5)[:, :1].expand(2, 3, 5),
+        INTEGERS.view(2, 5, 2)[:, :, :1].expand(2, 5, 3),
+    ),
     ("addbmm of no batches", torch.addbmm, make(3), make(0, 2, 4), make(0, 4, 3)),
     ("addbmm complex", lambda c, a, b: torch.addbmm(c, a, b, alpha=1j), make(3, 3) + 0j, make(2, 3, 4) * 1j, make(2, 4, 3) + 0j),
     ("addbmm_", inplace(lambda c, a, b: c.addbmm_(a, b)), make(3, 3), make(2, 3, 4), make(2, 4, 3)),
     ("addbmm out", lambda c, a, b: torch.addbmm(c, a, b, out=torch.empty(0, device=c.device)), make(3), make(2, 3, 4), make(2, 4, 3)),
     ("isin", torch.isin, INTEGERS, INTEGERS[:2].flatten()),
     ("isin inverted", lambda a, b: torch.isin(a, b, invert=True), INTEGERS.int(), INTEGERS[0]),
-    ("isin of floats", lambda a, b: torch.isin(a, b), torch.cat([X.flatten(), torch.tensor([float("nan")])]), torch.tensor([float("nan"), X[1, 1].item()])),
+    (
+        "isin of floats",
+        lambda a, b: torch.isin(a, b),
+        torch.cat([X.flatten(), torch.tensor([float("nan")])]),
+        torch.tensor([float("nan"), X[1, 1].item()]),
+    ),
     ("isin of nan alone", lambda a: torch.isin(a, a[:1, :2] / 0 * 0), X),
     ("isin of nothing", lambda a: torch.isin(a, a[:0]), X),
     ("isin a number", lambda a: torch.isin(a, 3), INTEGERS),
@@ -275,7 +286,9 @@ def test_like_cpu(case: tuple) -> None:
     compare(got, want)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8])
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
+)
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "maximum", "eq", "lt"])
 def test_binary_dtypes(name: str, dtype: torch.dtype) -> None:
     """Usual binary operators in every common dtype."""
@@ -287,5 +300,13 @@ def test_binary_dtypes(name: str, dtype: torch.dtype) -> None:
 def test_odd_shapes(sizes: tuple[int, ...]) -> None:
     """No elements, no dimensions, dimensions of one."""
     a = torch.full(sizes, 1.5)
-    for function in (torch.exp, lambda t: t + t, lambda t: t * 2, lambda t: t.sum(), lambda t: t > 1, lambda t: t.clone(), lambda t: t.to(torch.float64)):
+    for function in (
+        torch.exp,
+        lambda t: t + t,
+        lambda t: t * 2,
+        lambda t: t.sum(),
+        lambda t: t > 1,
+        lambda t: t.clone(),
+        lambda t: t.to(torch.float64),
+    ):
         compare(function(a.to(DEVICE)), function(a))

@@ -56,20 +56,28 @@ def test_inplace_refuses_promotion() -> None:
 def test_partial_overlap_is_refused() -> None:
     """Input and output that share some memory have no defined result."""
     a = here(6)
-    with pytest.raises(RuntimeError, match="unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory"):
+    with pytest.raises(
+        RuntimeError, match="unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory"
+    ):
         a[1:].add_(a[:-1])
 
 
 def test_expanded_output_is_refused() -> None:
     """Several elements of an output in one place."""
-    with pytest.raises(RuntimeError, match="unsupported operation: more than one element of the written-to tensor refers to a single memory location"):
+    with pytest.raises(
+        RuntimeError, match="unsupported operation: more than one element of the written-to tensor refers to a single memory location"
+    ):
         here(3).expand(2, 3).add_(1)
 
 
 @pytest.mark.npu_only
 def test_mixed_devices_are_refused() -> None:
     """A tensor of the cpu with dimensions is no operand."""
-    for function in (lambda: here(3) + torch.ones(3), lambda: torch.mm(here(2, 2), torch.ones(2, 2)), lambda: torch.where(torch.ones(3) > 0, here(3), here(3))):
+    for function in (
+        lambda: here(3) + torch.ones(3),
+        lambda: torch.mm(here(2, 2), torch.ones(2, 2)),
+        lambda: torch.where(torch.ones(3) > 0, here(3), here(3)),
+    ):
         with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
             function()
 
@@ -109,7 +117,11 @@ def test_gradients(function) -> None:
         (lambda: here(2, 3).roll((1, 2), 0), RuntimeError, "shifts and dimensions must align"),
         (lambda: here(2, 3).roll(1, 2), IndexError, "Dimension out of range"),
         (lambda: torch.addbmm(here(2), here(2, 3), here(2, 3)), RuntimeError, "batch1 must be a 3D tensor"),
-        (lambda: torch.addbmm(here(2), here(2, 3, 4), here(3, 4, 2)), RuntimeError, "batch1 and batch2 must have same number of batches, got 2 and 3"),
+        (
+            lambda: torch.addbmm(here(2), here(2, 3, 4), here(3, 4, 2)),
+            RuntimeError,
+            "batch1 and batch2 must have same number of batches, got 2 and 3",
+        ),
         (lambda: torch.addbmm(here(2), here(2, 3, 4), here(2, 3, 2)), RuntimeError, "Incompatible matrix sizes"),
         (lambda: torch.isin(here(2) > 0, here(2) > 0), RuntimeError, r"Unsupported input type encountered for isin\(\): Bool"),
         (lambda: torch.isclose(here(2), here(2).double()), RuntimeError, "did not match"),

@@ -31,11 +31,22 @@ def test_seed_decides(name, device):
     assert not torch.equal(DRAWS[name](device), draws[2]), "the state does not advance"
 
 
-@pytest.mark.parametrize("name, mean, deviation, low, high", [
-    ("rand", 0.5, 0.289, 0, 1), ("randn", 0, 1, -6, 6), ("uniform_", 0, 0.577, -1, 1), ("normal_", 2, 3, -16, 20),
-    ("exponential_", 1, 1, 0, 30), ("bernoulli", 0.5, 0.5, 0, 1), ("bernoulli_", 0.3, 0.458, 0, 1), ("dropout", 1, 1, 0, 2),
-    ("randint", 499.5, 288.7, 0, 999), ("random_", 27, 12.98, 5, 49), ("randperm", 499.5, 288.8, 0, 999),
-])
+@pytest.mark.parametrize(
+    "name, mean, deviation, low, high",
+    [
+        ("rand", 0.5, 0.289, 0, 1),
+        ("randn", 0, 1, -6, 6),
+        ("uniform_", 0, 0.577, -1, 1),
+        ("normal_", 2, 3, -16, 20),
+        ("exponential_", 1, 1, 0, 30),
+        ("bernoulli", 0.5, 0.5, 0, 1),
+        ("bernoulli_", 0.3, 0.458, 0, 1),
+        ("dropout", 1, 1, 0, 2),
+        ("randint", 499.5, 288.7, 0, 999),
+        ("random_", 27, 12.98, 5, 49),
+        ("randperm", 499.5, 288.8, 0, 999),
+    ],
+)
 def test_distributions(name, mean, deviation, low, high, device):
     torch.manual_seed(7)
     sample = torch.cat([DRAWS[name](device).cpu().double() for _ in range(40)])

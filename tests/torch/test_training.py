@@ -53,9 +53,17 @@ def test_training_with_the_fallback_switched_off(training, tmp_path):
     train(training, tmp_path, "--epochs", "1", "--max-steps", "2", environment={"TORCH_NPU_FALLBACK_CPU_DISABLE": "1"})
 
 
-@pytest.mark.parametrize("options", [
-    ("--workers", "2", "--pin-memory"), ("--optimizer", "sgd"), ("--optimizer", "adamw", "--fused"), ("--fused",), ("--batch-size", "7"),
-], ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--workers", "2", "--pin-memory"),
+        ("--optimizer", "sgd"),
+        ("--optimizer", "adamw", "--fused"),
+        ("--fused",),
+        ("--batch-size", "7"),
+    ],
+    ids=" ".join,
+)
 def test_options(options, training, tmp_path):
     if training == "cpu" and "--pin-memory" in options:
         pytest.skip("pinning needs an accelerator")

@@ -58,6 +58,7 @@ def test_hand_written_functions_name_their_operators() -> None:
             uses.setdefault(row[1], set()).add(row[2])
     bodies = re.findall(r"^int npu_(\w+)\((?:.|\n)*?\)\n\{\n((?:.|\n)*?)^\}", (PLUG_IN / "irregular.c").read_text(), re.MULTILINE)
     called = {
-        name: {operator_of[other] for other in re.findall(r"\bnpu_(\w+)\(", body)} | set(re.findall(r"\bNEED\((\w+)\)", body)) for name, body in bodies
+        name: {operator_of[other] for other in re.findall(r"\bnpu_(\w+)\(", body)} | set(re.findall(r"\bNEED\((\w+)\)", body))
+        for name, body in bodies
     }
     assert called == uses
