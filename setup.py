@@ -175,8 +175,8 @@ class BridgeBuild(BuildExtension):
         super().run()
         for name, path in c_headers().items():
             self.place(path, package / name, strip=False)
-        for name in CANN_PARTS:
-            write_if_changed(package / f"cann/{name}/version.info", f"Version={cann_version()}\n")
+        for part in CANN_PARTS:
+            write_if_changed(package / f"cann/{part}/version.info", f"Version={cann_version()}\n")
         text = f'"""Facts of this build, written by setup.py."""\n\nTORCH_VERSION = "{torch.__version__}"\n'
         write_if_changed(package / "_build.py", text)
 
@@ -222,11 +222,11 @@ class InTree(Command):
         information = self.distribution.get_command_obj("dist_info")
         information.output_dir = str(destination)
         self.run_command("dist_info")
-        for name, words, what in (
+        for command, words, what in (
             ("run", "", "Python with the package of this tree: run script.py ..."),
             ("softnpu", "-m softnpu_command ", "The command"),
         ):
-            launcher = TORCH_BUILD / name
+            launcher = TORCH_BUILD / command
             launcher.write_text(
                 f'#!/bin/sh\n# {what}\nexport PYTHONPATH="{destination}${{PYTHONPATH:+:$PYTHONPATH}}"\nexec "{sys.executable}" {words}"$@"\n'
             )

@@ -106,10 +106,32 @@ def python_folders(everything: bool) -> list[str]:
     return [] if everything else ["-m", "not slow"]
 
 
-def run_cann(version: str, *words: str | Path) -> None:
-    """Runs Python with the published torch-npu wheel on the C libraries that were built for a torch version."""
-    command = public_version(version) / "python/softnpu_command.py"
-    run(environment.ensure("wheel"), command, "run-cann", *words)
+def link(target: Path, name: Path) -> None:
+    """Makes `name` a symbolic link to `target`, replacing one that is there."""
+    name.parent.mkdir(parents=True, exist_ok=True)
+    name.unlink(missing_ok=True)
+    name.symlink_to(target)
+
+
+def build_cann() -> Path:
+    """Builds the C libraries, laid out as the package has them but without torch; returns the launcher that runs Python with the
+    published torch-npu wheel on them."""
+    folder = BUILD / "cann"
+    home = folder / "torchtitan_npu/cann"
+    build_c(BUILD / "c", "-DSOFTNPU_TESTS=OFF")
+    for part in ("runtime", "compiler", "opp"):
+        (home / part).mkdir(parents=True, exist_ok=True)
+    link(BUILD / "c/lib64", home / "lib64")
+    for path in [*(ROOT / "include").iterdir(), BUILD / "c/include/aclnnop"]:
+        link(path, home / "include" / path.name)
+    link(ROOT / "python/softnpu_command.py", folder / "softnpu_command.py")
+    launcher = folder / "run"
+    command = shlex.join([str(environment.ensure("wheel")), str(folder / "softnpu_command.py"), "run-cann"])
+    launcher.write_text(
+        f'#!/bin/sh\n# Python with the published torch-npu wheel on the C libraries of this tree: run script.py ...\nexec {command} "$@"\n'
+    )
+    launcher.chmod(0o755)
+    return launcher
 
 
 def command_build(arguments: argparse.Namespace) -> None:
@@ -126,9 +148,7 @@ def command_train(arguments: argparse.Namespace) -> None:
 
 def command_run_cann(arguments: argparse.Namespace) -> None:
     """Run a script with torch-npu 2.13.0 as it is published, on our C libraries (ARGS="script.py ...")."""
-    version = environment.torch_versions(arguments.torch)[0]
-    build_bridge(version)
-    run_cann(version, *arguments.rest)
+    run(build_cann(), *arguments.rest)
 
 
 def test(arguments: argparse.Namespace, everything: bool) -> None:
@@ -138,7 +158,7 @@ def test(arguments: argparse.Namespace, everything: bool) -> None:
     test_capi(versions[0])
     for version in versions:
         run(build_bridge(version), "-m", "pytest", "tests/torch", *python_folders(everything), *arguments.rest)
-    run_cann(versions[0], "-m", "pytest", "tests/wheel", *python_folders(everything))
+    run(build_cann(), "-m", "pytest", "tests/wheel", *python_folders(everything))
     run(public_version(versions[0]) / "run", "-m", "pytest", "tests/walls", *python_folders(everything))
 
 

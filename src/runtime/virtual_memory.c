@@ -15,6 +15,7 @@
 
 #include "acl/acl_rt.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/pointer_set.h"
 #include "runtime/device.h"
 #include "runtime/fork.h"
@@ -348,7 +349,9 @@ int virtual_map_anywhere(struct physical *physical, void **address)
 static void unmap_pages(const struct mapping *mapping)
 {
     if (mapping->range) { /* the addresses stay reserved */
-        mmap(mapping->start, mapping->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        if (mmap(mapping->start, mapping->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+            MAP_FAILED)
+            LOG_WARNING("the memory at %p stays mapped: %s", (void *)mapping->start, strerror(errno));
         return;
     }
     const uint64_t lead = (uintptr_t)mapping->start % PAGE;

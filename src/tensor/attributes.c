@@ -9,16 +9,15 @@
 
 #include "base/error.h"
 
-enum kind { KIND_BOOL, KIND_INT, KIND_FLOAT, KIND_STRING, KIND_DATA_TYPE, KIND_LISTS };
+enum kind { KIND_BOOL, KIND_INT, KIND_FLOAT, KIND_STRING, KIND_DATA_TYPE };
 
 struct attribute {
     struct attribute *next;
     enum kind kind;
     bool list;
-    int count;  /* values; of KIND_LISTS: lists */
-    char *name; /* owned, like values and lengths */
+    int count;  /* values, of all lists together */
+    char *name; /* owned, like values */
     void *values;
-    int *lengths; /* KIND_LISTS: of each list */
 };
 
 struct aclopAttr {
@@ -39,7 +38,6 @@ static void release(struct attribute *attribute)
         return;
     free(attribute->name);
     free(attribute->values);
-    free(attribute->lengths);
     free(attribute);
 }
 
@@ -82,8 +80,6 @@ static int add(const char *function, aclopAttr *attributes, const char *name, st
         added->values = malloc(bytes ? bytes : 1);
     }
     if (!added || !added->name || !added->values) {
-        if (added)
-            added->lengths = NULL; /* still the caller's */
         release(added);
         return error_set(ERROR_BAD_ALLOC, function, "out of host memory");
     }
@@ -138,39 +134,26 @@ aclError aclopSetAttrListFloat(aclopAttr *attr, const char *attrName, int numVal
                sizeof *values);
 }
 
-static void join(int lists, const int *counts, const int64_t *const values[], int *lengths, int64_t *joined)
-{
-    for (int i = 0; i < lists; ++i) {
-        lengths[i] = counts[i];
-        for (int k = 0; k < counts[i]; ++k)
-            *joined++ = values[i][k];
-    }
-}
-
+/* Kept as one list: the lengths of its parts are in nobody's interest here. */
 aclError aclopSetAttrListListInt(aclopAttr *attr, const char *attrName, int numLists, const int *numValues,
                                  const int64_t *const values[])
 {
-    size_t total = 0;
+    int total = 0;
     REQUIRE(numLists >= 0 && (numLists == 0 || (numValues && values)), ERROR_INVALID_PARAM, "%d lists; numValues is %p, values %p",
             numLists, (const void *)numValues, (const void *)values);
     for (int i = 0; i < numLists; ++i) {
         REQUIRE(numValues[i] >= 0 && (numValues[i] == 0 || values[i]), ERROR_INVALID_PARAM, "list %d: %d values at %p", i,
                 numValues[i], (const void *)values[i]);
-        total += (size_t)numValues[i];
+        total += numValues[i];
     }
-    int *const lengths = malloc((size_t)numLists * sizeof *lengths + 1);
-    int64_t *const joined = malloc(total * sizeof *joined + 1);
-    const struct attribute value = {.kind = KIND_LISTS, .list = true, .count = (int)total, .lengths = lengths};
-    int code = ERROR_BAD_ALLOC;
-    if (lengths && joined) {
-        join(numLists, numValues, values, lengths, joined);
-        code = add(__func__, attr, attrName, value, joined, sizeof *joined);
-    } else {
-        error_set(code, __func__, "out of host memory");
-    }
+    int64_t *const joined = malloc((size_t)total * sizeof *joined + 1);
+    REQUIRE(joined, ERROR_BAD_ALLOC, "out of host memory");
+    for (int i = 0, at = 0; i < numLists; ++i)
+        for (int k = 0; k < numValues[i]; ++k)
+            joined[at++] = values[i][k];
+    const int code =
+        add(__func__, attr, attrName, (struct attribute){.kind = KIND_INT, .list = true, .count = total}, joined, sizeof *joined);
     free(joined);
-    if (code != 0)
-        free(lengths); /* else the attribute's */
     return code;
 }
 
