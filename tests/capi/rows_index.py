@@ -352,6 +352,15 @@ def roll(case: Case) -> Iterator[Any]:
             yield [case.put(x), shifts, dims, case.out(torch.roll(x, shifts, dims), exact=True)]
 
 
+@row("ConstantPadNd", shapes=FULL)
+def constant_pad(case: Case) -> Iterator[Any]:
+    for widths in ([1, 2], [-1, 3], [0, 0], [2, 0] * len(case.shape), [-1, -1] * (len(case.shape) - 1) + [1, 1]):
+        x = case.values()
+        if all(size + a + b >= 0 for size, a, b in zip(reversed(case.shape), widths[::2], widths[1::2])):
+            expected = torch.nn.functional.pad(x, widths, value=float(number(case, 3)))
+            yield [case.put(x), widths, number(case, 3), case.out(expected, exact=True)]
+
+
 @row("Repeat", shapes=(*FULL, ()))
 def repeat(case: Case) -> Iterator[Any]:
     for times in ([2] * max(len(case.shape), 1), [3, *([1] * len(case.shape))]):
