@@ -361,6 +361,59 @@ def constant_pad(case: Case) -> Iterator[Any]:
             yield [case.put(x), widths, number(case, 3), case.out(expected, exact=True)]
 
 
+@row("RepeatInterleaveInt", shapes=(*FULL, ()))
+def repeat_interleave_int(case: Case) -> Iterator[Any]:
+    for times in (3, 1, 0):
+        x = case.values()
+        yield [case.put(x), times, times * x.numel(), case.out(torch.repeat_interleave(x, times), exact=True)]
+
+
+@row("RepeatInterleaveIntWithDim", shapes=FULL)
+def repeat_interleave_int_with_dim(case: Case) -> Iterator[Any]:
+    for dim in (0, -1):
+        x = case.values()
+        yield [case.put(x), 3, dim, 3 * x.shape[dim], case.out(torch.repeat_interleave(x, 3, dim), exact=True)]
+
+
+def times_of(case: Case, count: int, dtype: torch.dtype) -> Tensor:
+    times = indices(case, (count,), 4, dtype)
+    times[0] = 2
+    return times
+
+
+@row("RepeatInterleave", shapes=FULL)
+def repeat_interleave(case: Case) -> Iterator[Any]:
+    for dtype in INDEX_TYPES:
+        x = case.values()
+        for times in (times_of(case, x.numel(), dtype), torch.tensor([2], dtype=dtype)):
+            expected = torch.repeat_interleave(x.flatten(), times)
+            yield [case.put(x), case.put(times), expected.numel(), case.out(expected, exact=True)]
+
+
+@row("RepeatInterleaveWithDim", shapes=FULL)
+def repeat_interleave_with_dim(case: Case) -> Iterator[Any]:
+    for dim in (0, -1):
+        x = case.values()
+        for times in (times_of(case, x.shape[dim], torch.int64), torch.tensor([2])):
+            expected = torch.repeat_interleave(x, times, dim)
+            yield [case.put(x), case.put(times), dim, expected.shape[dim], case.out(expected, exact=True)]
+
+
+@row("ChannelShuffle", shapes=((2, 6, 5), (1, 4, 3, 2), (3, 2, 2, 2, 2)))
+def channel_shuffle(case: Case) -> Iterator[Any]:
+    for groups in (1, 2):
+        x = case.values()
+        split = x.unflatten(1, (groups, -1)).transpose(1, 2)
+        yield [case.put(x), groups, case.out(split.flatten(1, 2), exact=True)]
+
+
+@row("Trace", shapes=((3, 5), (33, 17), (4, 4)))
+def trace(case: Case) -> Iterator[Any]:
+    x = case.values()
+    dtype = torch.int64 if x.dtype in INTEGRAL else x.dtype
+    yield [case.put(x), case.out(wide(x).to(torch.int64 if x.dtype in INTEGRAL else wide(x).dtype).diagonal().sum(), dtype)]
+
+
 @row("Repeat", shapes=(*FULL, ()))
 def repeat(case: Case) -> Iterator[Any]:
     for times in ([2] * max(len(case.shape), 1), [3, *([1] * len(case.shape))]):

@@ -5,7 +5,7 @@
 #include "aclnnop/all_operators.h"
 
 struct pad_job {
-    _Alignas(16) char element[16];
+    _Alignas(8) char element[16];
     int64_t before[TENSOR_MAX_DIMS], after[TENSOR_MAX_DIMS]; /* of each dimension */
 };
 

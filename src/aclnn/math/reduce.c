@@ -258,6 +258,21 @@ aclnnStatus aclnnReduceSumGetWorkspaceSize(const aclTensor *self, const aclIntAr
                        (struct reduce_job){.fold = FOLD_sum}, TYPE_FROM_OUT, workspaceSize, executor);
 }
 
+/* The sum of the diagonal, which is a view of one dimension. */
+aclnnStatus aclnnTraceGetWorkspaceSize(const aclTensor *self, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    REQUIRE(self && out, ACLNN_ERROR_NULLPTR, "aclnnTrace: %s is null", self ? "out" : "self");
+    REQUIRE(self->view.ndim == 2, ACLNN_ERROR_PARAM, "aclnnTrace: self is %s; a matrix is wanted", view_text(&self->view));
+    struct aclTensor diagonal = *self;
+    struct view *const v = &diagonal.view;
+    v->ndim = 1;
+    v->sizes[0] = v->sizes[0] < v->sizes[1] ? v->sizes[0] : v->sizes[1];
+    v->strides[0] += v->strides[1];
+    view_refresh(v);
+    return reduce_plan(OPERATOR_Trace, (struct reduce_arguments){.self = &diagonal, .out = out},
+                       (struct reduce_job){.fold = FOLD_sum}, TYPE_FROM_OUT, workspaceSize, executor);
+}
+
 aclnnStatus aclnnReduceNansumGetWorkspaceSize(const aclTensor *self, const aclIntArray *dim, bool keepDim, aclDataType dtype,
                                               aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
@@ -430,6 +445,7 @@ aclnnStatus aclnnLinalgVectorNormGetWorkspaceSize(const aclTensor *self, const a
 }
 
 ACLNN_PHASE_2(ReduceSum)
+ACLNN_PHASE_2(Trace)
 ACLNN_PHASE_2(ReduceNansum)
 ACLNN_PHASE_2(Mean)
 ACLNN_PHASE_2(Prod)
