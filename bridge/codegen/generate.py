@@ -224,7 +224,8 @@ def structured_piece(torch: Torch, entry: dict) -> Piece:
         else:
             result = out_names[0] if count == 1 else f"std::forward_as_tuple({', '.join(out_names)})"
         piece.text.append(
-            f"{declare(f, name)} {{\n{fast_path(entry, kind, names)}{device_guard(parameters(f))}{before(entry)}  {made}\n"
+            f"{declare(f, name)} {{\n{fast_path(entry, kind, names)}{device_guard(parameters(f))}{before(entry)}"
+            f"{out_check(f, entry) if kind == SchemaKind.out else ''}  {made}\n"
             f"  kernel.meta({meta_call(group, f)});\n  check(npu_{entry['call']}({call_arguments(f, entry, outputs)}));\n"
             f"  return {result};\n}}\n"
         )
@@ -238,6 +239,20 @@ def structured_name(group: NativeFunctionsGroup) -> str:
     from torchgen.api import meta
 
     return meta.name(group)
+
+
+def written(f: NativeFunction, output: str) -> str:
+    """Statement that checks an elementwise operator's written tensor against torch's rules on shared memory."""
+    inputs = [b.name for b in parameters(f) if str(b.argument.type) == "Tensor" and b.name not in {output, *(a.name for a in f.func.arguments.out)}]
+    return f"check_written({', '.join([output, *inputs])});"
+
+
+def out_check(f: NativeFunction, entry: dict) -> str:
+    """Line of an out form that checks its outputs' memory, or nothing."""
+    statement = entry.get("out_check", "written" if "inplace" in entry else "")
+    if statement == "written":
+        statement = written(f, f.func.arguments.out[0].name)
+    return f"  {statement}\n" if statement else ""
 
 
 def plain_piece(torch: Torch, entry: dict) -> Piece:
@@ -254,7 +269,7 @@ def plain_piece(torch: Torch, entry: dict) -> Piece:
             forms.append((g, "inplace", plain_inplace(g, entry)))
         if "out" in entry:
             g = torch.function(entry["out"])
-            forms.append((g, "out_form", plain_out(f, g)))
+            forms.append((g, "out_form", plain_out(f, g, entry)))
     text = "".join(f"{declare(g, name)} {{\n{body}}}\n" for g, name, body in forms)
     piece.text.append(f"namespace {space} {{\n{text}}} // namespace {space}\n")
     for g, name, _ in forms:
@@ -309,17 +324,18 @@ def plain_inplace(f: NativeFunction, entry: dict) -> str:
     checked = made_results(entry)[0] if entry.get("inplace_checks") else "self"
     return (
         f"{fast_path(entry, SchemaKind.inplace, [b.name for b in parameters(f)])}{device_guard(parameters(f))}{before(entry)}"
-        f"  check_inplace_result(self, {checked});\n  check(npu_{entry['call']}({call_arguments(f, entry, ['self'])}));\n  return self;\n"
+        f"  {written(f, 'self')} {entry.get('inplace_check', '')}\n  check_inplace_result(self, {checked});\n"
+        f"  check(npu_{entry['call']}({call_arguments(f, entry, ['self'])}));\n  return self;\n"
     )
 
 
-def plain_out(functional: NativeFunction, f: NativeFunction) -> str:
+def plain_out(functional: NativeFunction, f: NativeFunction, entry: dict) -> str:
     """Body of the out form: the functional one, copied."""
     out_names = [a.name for a in f.func.arguments.out]
     values = ["made"] if len(out_names) == 1 else [f"std::get<{i}>(made)" for i in range(len(out_names))]
     copies = "".join(f"  write_out({o}, {v});\n" for o, v in zip(out_names, values))
     names = ", ".join(b.name for b in parameters(functional))
-    return f"  auto made = functional({names});\n{copies}  return {returned_name(out_names)};\n"
+    return f"{out_check(f, entry)}  auto made = functional({names});\n{copies}  return {returned_name(out_names)};\n"
 
 
 def returned_name(out_names: list[str]) -> str:

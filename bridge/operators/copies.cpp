@@ -128,12 +128,15 @@ at::Tensor copy_from(const at::Tensor &self, const at::Tensor &dst, bool non_blo
   const at::Tensor source = self.dim() == 0 || self.sizes() == dst.sizes() ? self : self.expand(dst.sizes());
   const bool from_here = source.device().type() == kDevice, to_here = dst.device().type() == kDevice;
   if (from_here && to_here) {
-    if (source.device() == dst.device())
+    if (source.device() == dst.device()) {
+      check_written(dst, self);
       copy_on_device(dst, source);
-    else
+    } else {
       copy_between_devices(source.expand(dst.sizes()), dst);
+    }
   } else if (to_here) {
     TORCH_CHECK(source.is_cpu(), "copying from ", source.device(), " to ", dst.device(), " isn't supported; copy to the cpu first");
+    check_written(dst);
     copy_to_device(source, dst, non_blocking);
   } else {
     TORCH_CHECK(dst.is_cpu(), "copying from ", source.device(), " to ", dst.device(), " isn't supported; copy to the cpu first");

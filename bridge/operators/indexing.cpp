@@ -94,9 +94,24 @@ at::Tensor take_indexed(const at::Tensor &self, const OptionalTensors &given) {
   return out;
 }
 
+void check_indices_apart(const at::Tensor &written, const OptionalTensors &given) {
+  for (const std::optional<at::Tensor> &index : given)
+    if (index && index->defined())
+      check_apart(written, *index);
+}
+
 at::Tensor &index_out(const at::Tensor &self, const OptionalTensors &given, at::Tensor &out) {
+  check_apart(out, self);
+  check_indices_apart(out, given);
   write_out(out, take_indexed(self, given));
   return out;
+}
+
+bool only_masks(const OptionalTensors &given) {
+  for (const std::optional<at::Tensor> &index : given)
+    if (!index || !index->defined() || (index->scalar_type() != at::kBool && index->scalar_type() != at::kByte))
+      return false;
+  return true;
 }
 
 at::Tensor &index_put(at::Tensor &self, const OptionalTensors &given, const at::Tensor &values, bool accumulate, bool unsafe) {
@@ -109,6 +124,10 @@ at::Tensor &index_put(at::Tensor &self, const OptionalTensors &given, const at::
     const auto [fits, mask] = at::native::canDispatchToMaskedFill(self, given, values);
     if (fits)
       return self.masked_fill_(mask, values.device() == self.device() ? values.reshape({}) : values.reshape({}).to(self.device()));
+  }
+  if (accumulate || values.numel() != 1 || !only_masks(given)) { // torch's CPU fills by mask then, which takes any value
+    check_apart(self, values);
+    check_indices_apart(self, given);
   }
   const OnDevice guard(device_index_of(self));
   const auto indices = plain_indices(self, given);
@@ -166,6 +185,7 @@ at::Tensor select_masked(const at::Tensor &self, const at::Tensor &mask) {
 }
 
 at::Tensor &masked_select_out(const at::Tensor &self, const at::Tensor &mask, at::Tensor &out) {
+  check_apart(out, self, mask);
   write_out(out, select_masked(self, mask));
   return out;
 }

@@ -65,6 +65,7 @@ Three batch_norm(const at::Tensor &input, const OptionalTensor &weight, const Op
                  const OptionalTensor &running_mean, const OptionalTensor &running_var, bool training, double momentum,
                  double eps) {
   const OnDevice guard(device_index_of(input));
+  check_parameter_types(input, {tensor_of(weight), tensor_of(running_mean), tensor_of(running_var), tensor_of(bias)});
   const at::Tensor out = like(input);
   const int64_t count = training ? input.size(1) : 0;
   const at::Tensor mean = empty({count}, statistic_type(input)), invstd = empty({count}, statistic_type(input));

@@ -23,6 +23,7 @@ bool float_spoils(const at::Tensor &out, double number) {
 
 at::Tensor &normal_(at::Tensor &self, double mean, double std, Gen generator) {
   TORCH_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
+  check_written(self);
   const OnDevice guard(device_index_of(self));
   if (float_spoils(self, mean) || float_spoils(self, std))
     return normal_(self, 0, 1, generator).mul_(std).add_(mean);
@@ -33,6 +34,7 @@ at::Tensor &normal_(at::Tensor &self, double mean, double std, Gen generator) {
 
 at::Tensor &uniform_(at::Tensor &self, double from, double to, Gen generator) {
   TORCH_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
+  check_written(self);
   const OnDevice guard(device_index_of(self));
   const auto [seed, offset] = random_state(generator, self.numel());
   check(npu_uniform(argument(self), from, to, seed, offset, stream()));
@@ -61,6 +63,7 @@ at::Tensor &random_from(at::Tensor &self, int64_t from, std::optional<int64_t> t
   TORCH_CHECK(from < end, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", end);
   TORCH_CHECK(from <= most, "from is out of bounds for ", self.dtype());
   TORCH_CHECK(!to || end - 1 <= most || self.is_floating_point(), "to - 1 is out of bounds for ", self.dtype());
+  check_written(self);
   const OnDevice guard(device_index_of(self));
   const auto [seed, offset] = random_state(generator, self.numel());
   check(npu_random_range(argument(self), from, end, seed, offset, stream()));
@@ -70,6 +73,7 @@ at::Tensor &random_from(at::Tensor &self, int64_t from, std::optional<int64_t> t
 at::Tensor &random_to(at::Tensor &self, int64_t to, Gen generator) { return random_from(self, 0, to, generator); }
 
 at::Tensor &random_(at::Tensor &self, Gen generator) {
+  check_written(self);
   const OnDevice guard(device_index_of(self));
   const auto [seed, offset] = random_state(generator, self.numel());
   check(npu_random_whole(argument(self), seed, offset, stream()));
@@ -78,6 +82,7 @@ at::Tensor &random_(at::Tensor &self, Gen generator) {
 
 at::Tensor &bernoulli_float(at::Tensor &self, double p, Gen generator) {
   TORCH_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
+  check_written(self);
   const OnDevice guard(device_index_of(self));
   const auto [seed, offset] = random_state(generator, self.numel());
   check(npu_bernoulli_scalar(argument(self), ScalarOperand(at::Scalar(p)), seed, offset, stream()));
@@ -85,6 +90,7 @@ at::Tensor &bernoulli_float(at::Tensor &self, double p, Gen generator) {
 }
 
 at::Tensor &bernoulli_tensor(at::Tensor &self, const at::Tensor &p, Gen generator) {
+  check_written(self);
   const OnDevice guard(device_index_of(self));
   const auto [seed, offset] = random_state(generator, self.numel());
   check(npu_bernoulli_tensor(written(self), argument(p.expand(self.sizes())), seed, offset, stream()));
@@ -102,6 +108,7 @@ at::Tensor &exponential_(at::Tensor &self, double lambd, Gen generator) {
               "point but you specified ",
               self.dtype());
   TORCH_CHECK(lambd > 0.0, "exponential_ expects lambda > 0.0, but found lambda=", lambd);
+  check_written(self);
   const OnDevice guard(device_index_of(self));
   const auto [seed, offset] = random_state(generator, self.numel());
   check(npu_exponential(argument(self), lambd, seed, offset, stream()));

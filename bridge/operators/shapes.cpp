@@ -1,6 +1,8 @@
 /* See shapes.h. */
 #include "bridge/operators/shapes.h"
 
+#include <ATen/Dispatch.h>
+#include <ATen/Dispatch_v2.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
@@ -8,7 +10,11 @@
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
 
+#include <algorithm>
+
 namespace npu {
+
+static bool is_expanded(const at::Tensor &self, int64_t dim) { return self.stride(dim) == 0 && self.size(dim) > 1; }
 
 at::Tensor broadcast(c10::ScalarType type, const at::Tensor &a, const at::Tensor &b) {
   if (a.sizes() == b.sizes() && a.strides() == b.strides() && is_dense(a))
@@ -178,7 +184,9 @@ void check_index_fill(const at::Tensor &self, int64_t dim, const at::Tensor &ind
   TORCH_CHECK_INDEX(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt,
                     "index_fill_(): Expected dtype int32 or int64 for index");
   TORCH_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
-  at::maybe_wrap_dim(dim, self.dim());
+  const int64_t along = at::maybe_wrap_dim(dim, self.dim());
+  if (self.dim() > 0 && is_expanded(self, along))
+    check_written(self);
 }
 
 void check_flip(const at::Tensor &self, at::IntArrayRef dims) { at::dim_list_to_bitset(dims, self.dim()); }
@@ -211,6 +219,7 @@ void check_layer_norm(const at::Tensor &input, at::IntArrayRef normalized_shape,
               "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
               "normalized_shape = ",
               normalized_shape);
+  check_parameter_types(input, {tensor_of(weight), tensor_of(bias)});
   for (const auto *parameter : {&weight, &bias})
     TORCH_CHECK(!*parameter || !(*parameter)->defined() || (*parameter)->sizes() == normalized_shape, "Expected ",
                 parameter == &weight ? "weight" : "bias", " to be of same shape as normalized_shape, but got a parameter of shape ",
@@ -220,6 +229,61 @@ void check_layer_norm(const at::Tensor &input, at::IntArrayRef normalized_shape,
                   input.sizes().slice(static_cast<size_t>(input.dim()) - n) == normalized_shape,
               "Given normalized_shape=", normalized_shape, ", expected input with shape [*", normalized_shape,
               "], but got input of size", input.sizes());
+}
+
+at::Tensor number_like(const at::Tensor &number, const at::Tensor &model) {
+  const bool keeps = number.unsafeGetTensorImpl()->is_wrapped_number() && c10::isIntegralType(number.scalar_type(), true) &&
+                     c10::isIntegralType(model.scalar_type(), false);
+  return keeps ? number.to(model.scalar_type()) : number;
+}
+
+void check_number(const at::Tensor &self, const c10::Scalar &number) {
+  AT_DISPATCH_V2(self.scalar_type(), "fill", AT_WRAP([&] { number.to<scalar_t>(); }), AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX),
+                 AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), AT_EXPAND(AT_FLOAT8_TYPES), at::kComplexHalf, at::kHalf, at::kBFloat16,
+                 at::kBool);
+}
+
+void check_castable(c10::ScalarType result, const at::Tensor &out) {
+  TORCH_CHECK(c10::canCast(result, out.scalar_type()), "result type ", result, " can't be cast to the desired output type ",
+              out.scalar_type());
+}
+
+void check_parameter_types(const at::Tensor &input, std::initializer_list<at::Tensor> parameters) {
+  const auto first = std::find_if(parameters.begin(), parameters.end(), [](const at::Tensor &t) { return t.defined(); });
+  const c10::ScalarType type = input.scalar_type();
+  if (first == parameters.end())
+    return;
+  const bool mixed = first->scalar_type() != type;
+  for (const at::Tensor &parameter : parameters)
+    if (parameter.defined() && mixed)
+      TORCH_CHECK(parameter.scalar_type() == at::kFloat, "mixed dtype (CPU): expect parameter to have scalar type of Float");
+  TORCH_CHECK(!mixed || c10::isReducedFloatingType(type), "mixed dtype (CPU): all inputs must share same datatype.");
+  for (const at::Tensor &parameter : parameters)
+    TORCH_CHECK(mixed || !parameter.defined() || parameter.scalar_type() == type, "expected scalar type ", type, " but found ",
+                parameter.defined() ? parameter.scalar_type() : type);
+}
+
+at::Tensor distinct(const at::Tensor &self) {
+  if (self.is_non_overlapping_and_dense())
+    return self;
+  at::Tensor part = self;
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (is_expanded(self, d))
+      part = part.narrow(d, 0, 1);
+  return part;
+}
+
+at::Tensor mask_of_distinct(const at::Tensor &self, const at::Tensor &mask) {
+  c10::SmallVector<int64_t, 8> dims;
+  if (!self.is_non_overlapping_and_dense())
+    for (int64_t d = 0; d < self.dim(); ++d)
+      if (is_expanded(self, d))
+        dims.push_back(d);
+  if (dims.empty())
+    return mask;
+  TORCH_WARN("Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+             "This also applies to advanced indexing e.g. tensor[mask] = scalar");
+  return mask.expand(self.sizes()).any(dims, /*keepdim=*/true);
 }
 
 bool device_number(at::TensorList list, const at::Tensor &number) {
@@ -255,6 +319,7 @@ void write_out(const at::Tensor &out, const at::Tensor &value) {
               value.device(), " and ", out.device(), "!");
   TORCH_CHECK(c10::canCast(value.scalar_type(), out.scalar_type()), "result type ", value.scalar_type(),
               " can't be cast to the desired output type ", out.scalar_type());
+  check_written(out);
   at::native::resize_output(out, value.sizes());
   out.copy_(value);
 }
@@ -273,8 +338,9 @@ bool uniform_lists(std::initializer_list<at::TensorList> lists) {
     for (size_t i = 0; i < list.size(); ++i) {
       const at::TensorImpl &impl = *list[i].unsafeGetTensorImpl();
       if (!impl.key_set().has(c10::DispatchKey::PrivateUse1) || impl.device().index() != device || list[i].scalar_type() != type ||
-          list[i].sizes() != first[i].sizes() || !is_dense(list[i]))
-        return false;
+          list[i].sizes() != first[i].sizes() || !is_dense(list[i]) ||
+          (impl.unsafe_storage().is_alias_of(first[i].storage()) && overlaps_partly(list[i], first[i])))
+        return false; // memory that is shared in part: torch's loop refuses it
     }
   }
   return true;

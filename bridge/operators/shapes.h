@@ -1,7 +1,9 @@
 /* Helpers that operators.yaml uses to make and check results. */
 #pragma once
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/native/BinaryOps.h>
 
 #include <initializer_list>
 #include <vector>
@@ -74,6 +76,35 @@ bool logits_fit(const at::Tensor &self, const at::Tensor &target, const std::opt
 
 /* argmax, argmin without a dimension look at the flattened tensor. */
 inline at::Tensor flat_unless(const at::Tensor &self, std::optional<int64_t> dim) { return dim ? self : self.reshape({-1}); }
+
+/* torch's two rules for a tensor that an elementwise operator writes: no two of its elements in one place, and an input is the very
+ * same memory or lies apart. */
+inline void check_written(const at::Tensor &out) { at::assert_no_internal_overlap(out); }
+template <typename... Inputs> void check_written(const at::Tensor &out, const Inputs &...inputs) {
+  at::assert_no_internal_overlap(out);
+  (at::assert_no_partial_overlap(out, inputs), ...);
+}
+/* And for one that is written in another order than the inputs are read. */
+template <typename... Inputs> void check_apart(const at::Tensor &out, const Inputs &...inputs) {
+  (at::assert_no_overlap(out, inputs), ...);
+}
+
+/* A Python number beside a tensor takes the tensor's type, with its wrap-around; anything else stays. */
+at::Tensor number_like(const at::Tensor &number, const at::Tensor &model);
+/* torch's refusals: of a number that overflows the type; of an integer bound or exponent that does; of a result type. */
+void check_number(const at::Tensor &self, const c10::Scalar &number);
+inline void check_bound(const at::Tensor &self, const std::optional<c10::Scalar> &bound) {
+  if (bound && bound->isIntegral(false) && c10::isIntegralType(self.scalar_type(), false))
+    check_number(self, *bound);
+}
+void check_castable(c10::ScalarType result, const at::Tensor &out);
+/* torch's rule: parameters and statistics are of the input's type, or all of them float32 beside an input of a half type. */
+void check_parameter_types(const at::Tensor &input, std::initializer_list<at::Tensor> parameters);
+inline at::Tensor tensor_of(const std::optional<at::Tensor> &tensor) { return tensor ? *tensor : at::Tensor(); }
+
+/* Filling may write a place several times: `self` with each expanded dimension as one element, and a mask of self for that. */
+at::Tensor distinct(const at::Tensor &self);
+at::Tensor mask_of_distinct(const at::Tensor &self, const at::Tensor &mask);
 
 /* out= of an operator without meta function: resizes, casts, copies. */
 void write_out(const at::Tensor &out, const at::Tensor &value);

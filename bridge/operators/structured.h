@@ -1,6 +1,7 @@
 /* Wrapper around torch's structured meta functions, which give shape, dtype and promotion for the functional, in-place and out forms. */
 #pragma once
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/TensorMeta.h>
 #include <ATen/core/Tensor.h>
@@ -21,6 +22,9 @@ template <typename Meta, int count> struct Structured final : Meta {
   template <typename... Given> Structured(Form form_, const Given &...given) : form(form_), outputs{given...} {}
 
   void set_output_raw_strided(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides, at::TensorOptions options) override {
+    if constexpr (!std::is_base_of_v<at::TensorIteratorBase, Meta>) // which checks it itself, where torch does
+      if (form != Form::functional)
+        at::assert_no_internal_overlap(outputs[index]);
     prepare_output(form, outputs[index], sizes, strides, options);
     if constexpr (std::is_base_of_v<at::TensorIteratorBase, Meta>)
       Meta::set_output_raw_strided(index, sizes, strides, options);
