@@ -98,7 +98,7 @@ def call_arguments(f: NativeFunction, entry: dict, outputs: list[str]) -> str:
     if unknown:
         raise TableError(f"{f.func.name}: `arguments` names {sorted(unknown)}, which the schema lacks")
     written = {b.name for b in parameters(f) if b.argument.annotation is not None and b.argument.annotation.is_write}
-    spelled = {name: f"{'written' if name in written and name not in replaced else 'argument'}({replaced.get(name, name)})" for name in names}
+    spelled = {name: f"{'written' if name in written else 'argument'}({replaced.get(name, name)})" for name in names}
     inputs = [spelled[name] for name in names if replaced.get(name, name) is not None]
     return ", ".join([*inputs, *entry.get("extra_arguments", []), *[f"written({output})" for output in outputs], "stream()"])
 
