@@ -537,7 +537,7 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
 /* Microseconds of the device's clock. */
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
 
-/* Events between processes. */
+/* Events with ACL_EVENT_IPC between processes of one user: the process that made the event records it, the other one waits. */
 aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle);
 aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event);
 /* In stream order: writes a value to device memory (flag: 0), or waits until the value there fits (ACL_STREAM_WAIT_VALUE_*). */

@@ -15,6 +15,7 @@
 #include "runtime/device.h"
 #include "runtime/event.h"
 #include "runtime/fork.h"
+#include "runtime/shared_event.h"
 #include "runtime/stream.h"
 
 enum record_state { RECORD_PENDING, RECORD_AWAITED, RECORD_DONE };
@@ -24,11 +25,16 @@ struct record {
     _Atomic int references;
     _Atomic int waiting;         /* tasks of aclrtStreamWaitEvent that haven't finished */
     _Atomic int64_t nanoseconds; /* when its task ran, 0 before; written before state */
+    /* Told when the record completes; set once, NULL for most. Holds a reference. */
+    struct shared_event *_Atomic shared;
+    uint64_t number; /* in shared; written before it */
 };
 
 struct event {
     uint32_t flags;
-    struct record *record; /* event_lock; NULL: not recorded. Holds a reference */
+    struct record *record;       /* event_lock; NULL: not recorded. Holds a reference */
+    struct shared_event *shared; /* event_lock; NULL: this process only. Holds a reference */
+    bool imported;               /* another process records it */
 };
 
 static pthread_mutex_t event_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,14 +45,19 @@ void event_limit_wait(int64_t nanoseconds) { wait_limit = nanoseconds; }
 
 static void record_release(struct record *record)
 {
-    if (record && atomic_fetch_sub(&record->references, 1) == 1)
+    if (record && atomic_fetch_sub(&record->references, 1) == 1) {
+        shared_event_release(record->shared);
         free(record);
+    }
 }
 
 static void record_complete(struct record *record)
 {
     if (atomic_exchange(&record->state, RECORD_DONE) == RECORD_AWAITED)
         futex_wake(&record->state, INT32_MAX);
+    struct shared_event *const shared = atomic_load(&record->shared);
+    if (shared)
+        shared_event_complete(shared, record->number);
 }
 
 /* False when the deadline (nanoseconds, negative: none) passed first. */
@@ -93,6 +104,16 @@ static int acquire(const char *function, void *handle, struct record **record, u
     return 0;
 }
 
+/* Called with event_lock: from now on the record's completion is seen by other processes too. */
+static void share_record(struct shared_event *shared, struct record *record)
+{
+    shared_event_hold(shared);
+    record->number = shared_event_record(shared);
+    atomic_store(&record->shared, shared);
+    if (atomic_load(&record->state) == RECORD_DONE) /* before it could know */
+        shared_event_complete(shared, record->number);
+}
+
 /* Takes over the reference in `record`. False: the handle is dead. */
 static bool replace(void *handle, struct record *record)
 {
@@ -100,8 +121,11 @@ static bool replace(void *handle, struct record *record)
     const bool known = pointer_set_has(&events, handle);
     struct record *old = record;
     if (known) {
-        old = ((struct event *)handle)->record;
-        ((struct event *)handle)->record = record;
+        struct event *const event = handle;
+        old = event->record;
+        event->record = record;
+        if (record && event->shared)
+            share_record(event->shared, record);
     }
     pthread_mutex_unlock(&event_lock);
     record_release(old);
@@ -148,7 +172,66 @@ static int wait_run(struct task *task)
 static const struct task_class record_class = {.name = record_name, .drop = record_finish, .settled = record_finish};
 static const struct task_class wait_class = {.name = wait_name, .drop = wait_finish};
 
+/* --- events of other processes ------------------------------------------------------------------------------------- */
+
+/* What another process records, with a reference of the caller's; NULL for our own events and dead handles. */
+static struct shared_event *acquire_imported(const void *handle)
+{
+    pthread_mutex_lock(&event_lock);
+    const struct event *const event = pointer_set_has(&events, handle) ? handle : NULL;
+    struct shared_event *const shared = event && event->imported ? event->shared : NULL;
+    if (shared)
+        shared_event_hold(shared);
+    pthread_mutex_unlock(&event_lock);
+    return shared;
+}
+
+static void imported_drop(struct task *task) { shared_event_release(task->out); }
+
+static int imported_run(struct task *task)
+{
+    const int64_t limit = wait_limit;
+    if (!shared_event_wait(task->out, (uint64_t)task->immediate.i64, limit ? clock_nanoseconds() + limit : -1))
+        return error_set(ERROR_RT_WAIT_TIMEOUT, "aclrtStreamWaitEvent",
+                         "the event of another process didn't come: it ended, or took longer than aclrtSetOpWaitTimeout allows");
+    imported_drop(task);
+    return 0;
+}
+
+static const struct task_class imported_class = {.name = wait_name, .drop = imported_drop};
+
+/* Takes over the reference. */
+static int wait_for_imported(struct stream *stream, struct shared_event *shared)
+{
+    const uint64_t number = shared_event_latest(shared);
+    struct task task = {
+        .run = imported_run, .class = &imported_class, .out = shared, .immediate.i64 = (int64_t)number, .flags = TASK_QUEUED};
+    const bool done = shared_event_reached(shared, number);
+    const int code = done ? 0 : stream_launch(stream, &task);
+    if (done || code != 0)
+        imported_drop(&task);
+    return code;
+}
+
 /* --- public ------------------------------------------------------------------------------------------------------- */
+
+/* Puts an event into the set; takes over the reference in `shared`, also on failure. */
+static int publish(const char *function, uint32_t flags, struct shared_event *shared, aclrtEvent *event)
+{
+    struct event *const made = calloc(1, sizeof *made);
+    if (made)
+        *made = (struct event){.flags = flags, .shared = shared, .imported = shared != NULL};
+    pthread_mutex_lock(&event_lock);
+    const bool added = made && pointer_set_add(&events, made);
+    pthread_mutex_unlock(&event_lock);
+    if (!added) {
+        free(made);
+        shared_event_release(shared);
+        return error_set(ERROR_BAD_ALLOC, function, "out of host memory");
+    }
+    *event = made;
+    return 0;
+}
 
 static int create(const char *function, aclrtEvent *event, uint32_t flags)
 {
@@ -162,17 +245,7 @@ static int create(const char *function, aclrtEvent *event, uint32_t flags)
                          "flag is 0x%x; it is made of ACL_EVENT_SYNC (1), "
                          "ACL_EVENT_CAPTURE_STREAM_PROGRESS (2), ACL_EVENT_TIME_LINE (8) and ACL_EVENT_IPC (64)",
                          flags);
-    struct event *const made = calloc(1, sizeof *made);
-    pthread_mutex_lock(&event_lock);
-    const bool added = made && pointer_set_add(&events, made);
-    pthread_mutex_unlock(&event_lock);
-    if (!added) {
-        free(made);
-        return error_set(ERROR_BAD_ALLOC, function, "out of host memory");
-    }
-    made->flags = flags;
-    *event = made;
-    return 0;
+    return publish(function, flags, NULL, event);
 }
 
 aclError aclrtCreateEvent(aclrtEvent *event)
@@ -193,6 +266,7 @@ aclError aclrtDestroyEvent(aclrtEvent event)
     pthread_mutex_unlock(&event_lock);
     REQUIRE(known, ERROR_RT_INVALID_HANDLE, "%p is no event (destroyed, or never created)", event);
     record_release(((struct event *)event)->record);
+    shared_event_release(((struct event *)event)->shared);
     free(event);
     return 0;
 }
@@ -204,6 +278,9 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
     TRY(acquire(__func__, event, &before, NULL));
     record_release(before);
     TRY(stream_resolve(stream, &target));
+    struct shared_event *const imported = acquire_imported(event);
+    shared_event_release(imported);
+    REQUIRE(!imported, ERROR_RT_FEATURE_UNSUPPORTED, "another process records this event; here it can be waited for");
     struct record *const record = calloc(1, sizeof *record);
     REQUIRE(record, ERROR_BAD_ALLOC, "out of host memory");
     record->references = 2; /* the event's and the task's */
@@ -233,6 +310,9 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
     struct record *record;
     TRY(stream_resolve(stream, &target));
     TRY(acquire(__func__, event, &record, NULL));
+    struct shared_event *const imported = record ? NULL : acquire_imported(event);
+    if (imported)
+        return wait_for_imported(target, imported);
     if (!record || record_is_done(record)) {
         record_release(record);
         return 0;
@@ -250,7 +330,11 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
     struct record *record;
     REQUIRE(status, ERROR_INVALID_PARAM, "status is null");
     TRY(acquire(__func__, event, &record, NULL));
-    *status = record && record_is_done(record) ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    struct shared_event *const imported = record ? NULL : acquire_imported(event);
+    const uint64_t latest = imported ? shared_event_latest(imported) : 0;
+    const bool done = imported ? latest > 0 && shared_event_reached(imported, latest) : record && record_is_done(record);
+    *status = done ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    shared_event_release(imported);
     record_release(record);
     return 0;
 }
@@ -279,7 +363,10 @@ static int synchronize(const char *function, void *event, int64_t timeout)
     struct record *record;
     TRY(acquire(function, event, &record, NULL));
     const int64_t deadline = timeout < 0 ? -1 : clock_nanoseconds() + timeout * 1000000;
-    const bool done = !record || record_wait(record, deadline);
+    struct shared_event *const imported = record ? NULL : acquire_imported(event);
+    const bool done =
+        imported ? shared_event_wait(imported, shared_event_latest(imported), deadline) : !record || record_wait(record, deadline);
+    shared_event_release(imported);
     record_release(record);
     if (!done)
         return error_set(ERROR_RT_EVENT_SYNC_TIMEOUT, function, "the event didn't complete within %lld ms", (long long)timeout);
@@ -325,4 +412,46 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp)
     TRY(time_of(__func__, "event", event, &nanoseconds));
     *timestamp = (uint64_t)nanoseconds / 1000;
     return 0;
+}
+
+/* --- between processes ------------------------------------------------------------------------------------------------ */
+
+aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle)
+{
+    struct record *record;
+    struct shared_event *made = NULL;
+    uint32_t flags = 0;
+    REQUIRE(handle, ERROR_INVALID_PARAM, "handle is null");
+    TRY(acquire(__func__, event, &record, &flags));
+    record_release(record);
+    REQUIRE(flags & ACL_EVENT_IPC, ERROR_INVALID_PARAM, "the event was created without ACL_EVENT_IPC (64)");
+    TRY(shared_event_create(&made));
+    pthread_mutex_lock(&event_lock);
+    struct event *const found = pointer_set_has(&events, event) ? event : NULL;
+    const bool imported = found && found->imported;
+    if (found && !imported) {
+        if (!found->shared) {
+            found->shared = made;
+            made = NULL;
+            if (found->record)
+                share_record(found->shared, found->record);
+        }
+        shared_event_describe(found->shared, handle->reserved, sizeof handle->reserved);
+    }
+    pthread_mutex_unlock(&event_lock);
+    shared_event_release(made);
+    REQUIRE(found, ERROR_RT_INVALID_HANDLE, "%p is no event any more", event);
+    REQUIRE(!imported, ERROR_RT_FEATURE_UNSUPPORTED, "the event belongs to another process; only that one can hand it on");
+    return 0;
+}
+
+aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event)
+{
+    int device;
+    struct shared_event *shared;
+    REQUIRE(event, ERROR_INVALID_PARAM, "event is null");
+    TRY(device_current(&device));
+    handle.reserved[sizeof handle.reserved - 1] = '\0';
+    TRY(shared_event_open(handle.reserved, &shared));
+    return publish(__func__, ACL_EVENT_IPC, shared, event);
 }

@@ -85,6 +85,30 @@ static void refusals(void)
     CHECK_OK(aclrtFreePhysical(handle));
 }
 
+/* Waits for the event, whose text the environment holds; the first process records it 100 ms later, behind what it writes. */
+static void wait_for_the_other(void)
+{
+    aclrtIpcEventHandle handle = {""};
+    aclrtEvent event;
+    aclrtStream stream;
+    aclrtEventRecordedStatus status;
+    strncpy(handle.reserved, getenv("TEST_EVENT"), sizeof handle.reserved - 1);
+    CHECK_OK(aclrtIpcOpenEventHandle(handle, &event));
+    CHECK_OK(aclrtCreateStream(&stream));
+    CHECK_FAILS(aclrtRecordEvent(event, stream), ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "another process records");
+    CHECK_OK(aclrtQueryEventStatus(event, &status));
+    CHECK_INT(status, ACL_EVENT_RECORDED_STATUS_NOT_READY);
+    CHECK_OK(aclrtStreamWaitEvent(stream, event));
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    CHECK_OK(aclrtSynchronizeEvent(event));
+    CHECK_OK(aclrtQueryEventStatus(event, &status));
+    CHECK_INT(status, ACL_EVENT_RECORDED_STATUS_COMPLETE);
+    CHECK_OK(aclrtDestroyEvent(event));
+    CHECK_OK(aclrtDestroyStream(stream));
+    handle.reserved[0] = 'x';
+    CHECK_FAILS(aclrtIpcOpenEventHandle(handle, &event), ACL_ERROR_INVALID_PARAM, "holds no event");
+}
+
 /* In the other process: reads "given" through both ways, writes "taken". */
 static int other_process(const char *key, const char *handle_text)
 {
@@ -93,6 +117,7 @@ static int other_process(const char *key, const char *handle_text)
     aclrtDrvMemHandle handle;
     CHECK_OK(aclInit(NULL));
     CHECK_OK(aclrtSetDevice(1));
+    wait_for_the_other();
     CHECK_OK(aclrtIpcMemImportByKey(&memory, key, 0));
     CHECK_OK(aclrtMemcpy(text, 6, memory, 6, ACL_MEMCPY_DEVICE_TO_HOST));
     CHECK(strcmp(text, "given") == 0, "the key's memory holds \"%s\"", text);
@@ -111,9 +136,24 @@ static int other_process(const char *key, const char *handle_text)
     return check_result();
 }
 
+static void sleep_long(void *argument) { usleep(*(unsigned *)argument); }
+
 static void run_other(const char *key, uint64_t handle)
 {
     char text[32], permitted = 0;
+    unsigned pause = 400000;
+    aclrtIpcEventHandle event_handle;
+    aclrtEvent event, plain;
+    aclrtStream stream;
+    CHECK_OK(aclrtCreateEvent(&plain));
+    CHECK_FAILS(aclrtIpcGetEventHandle(plain, &event_handle), ACL_ERROR_INVALID_PARAM, "without ACL_EVENT_IPC");
+    CHECK_OK(aclrtDestroyEvent(plain));
+    CHECK_OK(aclrtCreateStream(&stream));
+    CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
+    CHECK_OK(aclrtLaunchHostFunc(stream, sleep_long, &pause));
+    CHECK_OK(aclrtRecordEvent(event, stream)); /* under way when the handle is made */
+    CHECK_OK(aclrtIpcGetEventHandle(event, &event_handle));
+    setenv("TEST_EVENT", event_handle.reserved, 1);
     int status = -1, gate[2];
     CHECK_INT(pipe(gate), 0);
     snprintf(text, sizeof text, "%llu", (unsigned long long)handle);
@@ -129,6 +169,8 @@ static void run_other(const char *key, uint64_t handle)
     CHECK_INT(write(gate[1], "x", 1), 1);
     waitpid(child, &status, 0);
     CHECK_INT(status, 0);
+    CHECK_OK(aclrtDestroyEvent(event));
+    CHECK_OK(aclrtDestroyStream(stream));
 }
 
 static void sharing(void)

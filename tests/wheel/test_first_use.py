@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support import run_program
+from support import run_program, run_script
 
 
 def test_the_wheel_loads_our_libraries(npu, torch_npu):
@@ -112,6 +112,30 @@ def test_random_numbers_repeat(npu):
         assert torch.equal(a, b)
     assert abs(first[0].mean()) < 0.2 and abs(first[0].std() - 1) < 0.2 and first[1].min() >= 0 and first[1].max() < 1
     assert first[2].min() == 0 and first[2].max() == 8
+
+
+def test_a_tensor_shared_with_another_process(tmp_path):
+    """torch.multiprocessing hands over memory by its key and an event: the other process adds to the very same memory."""
+    script = tmp_path / "share.py"
+    script.write_text(
+        "import torch, torch_npu, torch.multiprocessing as processes\n"
+        "def add_one(given, done):\n"
+        "    x = given.get()\n"
+        "    x += 1\n"
+        "    torch.npu.synchronize()\n"
+        "    done.put(x.cpu().tolist())\n"
+        "if __name__ == '__main__':\n"
+        "    context = processes.get_context('spawn')\n"
+        "    given, done = context.Queue(), context.Queue()\n"
+        "    process = context.Process(target=add_one, args=(given, done))\n"
+        "    process.start()\n"
+        "    x = torch.arange(5.0).npu()\n"
+        "    given.put(x)\n"
+        "    print(done.get(timeout=100))\n"
+        "    process.join()\n"
+        "    print(x.tolist(), process.exitcode)\n"
+    )
+    assert run_script(script).stdout.splitlines()[-2:] == ["[1.0, 2.0, 3.0, 4.0, 5.0]", "[1.0, 2.0, 3.0, 4.0, 5.0] 0"]
 
 
 def test_an_operator_that_we_lack_is_named():
