@@ -50,6 +50,16 @@ def header_name(operator: str) -> str:
     return f"aclnn_{snake}.h"
 
 
+# Operators that upstream declares in another one's header; names that only add an "s" (aclnnAdds in aclnn_add.h) follow by rule.
+DECLARED_WITH = {"Clamp": ("ClampMin", "ClampMax", "ClampTensor", "ClampMinTensor", "ClampMaxTensor"), "Div": ("DivMod",)}
+
+
+def companions(operator: str, files: dict[str, list[str]]) -> list[str]:
+    """The headers that an operator's header includes, so that programs written for upstream's headers find what they call."""
+    names = [header_name(other) for other in (f"{operator}s", *DECLARED_WITH.get(operator, ()))]
+    return [name for name in names if name in files]
+
+
 def write_if_changed(path: Path, text: str) -> None:
     """Keeps the time stamp of unchanged files, so that nothing compiles again."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,8 +96,10 @@ def write_headers(operators: list[str], singles: list[str], prototypes: dict[str
                 f"aclnnStatus aclnn{member}({PHASE_2});\n"
             )
             lines += [f"aclnnStatus aclnn{single}({prototypes[single][0]});\n" for single in singles if single.startswith(member)]
-        lines.append("#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
-        write_if_changed(folder / name, "\n".join(lines))
+        lines.append("#ifdef __cplusplus\n}\n#endif\n")
+        others = dict.fromkeys(other for member in members for other in companions(member.removeprefix("Inplace"), files))
+        lines += [f'#include "aclnnop/{other}"' for other in others]
+        write_if_changed(folder / name, "\n".join([*lines, "\n#endif\n"]))
     umbrella = "/* Every operator header, for the core's own sources and for tests. */\n"
     umbrella += "".join(f'#include "aclnnop/{name}"\n' for name in sorted(files))
     write_if_changed(folder / "all_operators.h", umbrella)
