@@ -173,7 +173,7 @@ class Arguments:
     def collection(self, kind: str, values: Sequence[Any]) -> ctypes.c_void_p:
         """A list handle, which owns its members."""
         member = self.tensor if kind == "TensorList" else self.scalar
-        members = [member(value, own=False).value for value in values]
+        members = [None if value is None else member(value, own=False).value for value in values]
         return self.keep(kind, (ctypes.c_void_p * len(members))(*members), ctypes.c_uint64(len(members)))
 
     def convert(self, kind: str, value: Any) -> Any:

@@ -258,6 +258,56 @@ static void adaptive_pooling_has_no_window(void)
         operand_free(all[i]);
 }
 
+static void fused_operators_check_what_they_read(void)
+{
+    const int64_t x_sizes[] = {1, 1, 2, 4};
+    struct operand x = operand_make(DTYPE_F32, 4, x_sizes, LAYOUT_PLAIN), y = operand_make(DTYPE_F32, 4, x_sizes, LAYOUT_PLAIN);
+    struct operand mask = operand_make(DTYPE_B8, 4, x_sizes, LAYOUT_PLAIN),
+                   pair = operand_make(DTYPE_C64, 4, x_sizes, LAYOUT_PLAIN);
+    CHECK_FAILS(aclnnRotaryPositionEmbeddingGradGetWorkspaceSize(x.tensor, x.tensor, x.tensor, pair.tensor, 0, y.tensor, y.tensor,
+                                                                 y.tensor, &bytes, &executor),
+                ACLNN_ERROR_PARAM, "xOptional");
+    CHECK_OK(RUN(aclnnScaledMaskedSoftmax, x.tensor, mask.tensor, 1.0, true, y.tensor)); /* the triangle replaces the mask */
+    CHECK(operand_get(&y, 0) == 1 && operand_get(&y, 4) == .5, "%g %g", operand_get(&y, 0), operand_get(&y, 4));
+    const int64_t row_sizes[] = {5, 1, 16}, turned_sizes[] = {1, 2, 5, 8};
+    struct operand rows = operand_make(DTYPE_F32, 3, row_sizes, LAYOUT_PLAIN),
+                   none = operand_make(DTYPE_F32, 1, (const int64_t[]){0}, LAYOUT_PLAIN);
+    struct operand out = operand_make(DTYPE_F32, 3, row_sizes, LAYOUT_PLAIN),
+                   sums = operand_make(DTYPE_F32, 4, turned_sizes, LAYOUT_PLAIN);
+    struct operand gamma = operand_make(DTYPE_F32, 1, (const int64_t[]){16}, LAYOUT_PLAIN);
+    struct operand five = operand_make(DTYPE_F32, 1, (const int64_t[]){5}, LAYOUT_PLAIN);
+    char layout[] = "BSH";
+    CHECK_FAILS(aclnnFlashAttentionScoreGetWorkspaceSize(rows.tensor, rows.tensor, rows.tensor, NULL, NULL, NULL, NULL, NULL, 1, 1,
+                                                         9, 9, 2, layout, 0, 0, sums.tensor, sums.tensor, NULL, out.tensor, &bytes,
+                                                         &executor),
+                ACLNN_ERROR_PARAM, "softmaxMax is f32[1,2,5,8]");
+    CHECK_FAILS(aclnnRmsNormGradGetWorkspaceSize(none.tensor, rows.tensor, five.tensor, gamma.tensor, out.tensor, gamma.tensor,
+                                                 &bytes, &executor),
+                ACLNN_ERROR_PARAM, "f32[0]");
+    struct operand key = operand_make(DTYPE_F64, 4, x_sizes, LAYOUT_PLAIN);
+    CHECK_FAILS(aclnnApplyRotaryPosEmbGetWorkspaceSize(x.tensor, key.tensor, y.tensor, y.tensor, 1, &bytes, &executor),
+                ACLNN_ERROR_PARAM, "f64");
+    operand_free(&key);
+    aclTensor *const empty = at_nothing(4, (const int64_t[]){0, 0, 0, 0});
+    CHECK_OK(RUN(aclnnRotaryPositionEmbeddingGrad, empty, empty, empty, empty, 0, empty, empty, empty));
+    aclDestroyTensor(empty);
+    aclBoolArray *const all = aclCreateBoolArray((const bool[]){true, true, true}, 3);
+    CHECK_FAILS(aclnnBatchNormBackwardGetWorkspaceSize(x.tensor, x.tensor, NULL, NULL, NULL, mask.tensor, mask.tensor, true, 1e-5,
+                                                       all, pair.tensor, pair.tensor, pair.tensor, &bytes, &executor),
+                ACLNN_ERROR_PARAM, "c64[1,1,2,4]");
+    aclDestroyBoolArray(all);
+    operand_free(&five);
+    operand_free(&gamma);
+    operand_free(&sums);
+    operand_free(&out);
+    operand_free(&none);
+    operand_free(&rows);
+    operand_free(&pair);
+    operand_free(&mask);
+    operand_free(&y);
+    operand_free(&x);
+}
+
 int main(void)
 {
     setenv("NPU_DEVICE_COUNT", "2", 1);
@@ -273,5 +323,6 @@ int main(void)
     empty_statistics_are_absent();
     absurd_scales_are_refused();
     adaptive_pooling_has_no_window();
+    fused_operators_check_what_they_read();
     return check_result();
 }

@@ -316,10 +316,12 @@ aclnnStatus aclnnBatchNormBackwardGetWorkspaceSize(const aclTensor *gradOut, con
     stage_begin(&b->staging);
     PLAN_TRY(plan, set_shape(plan, in, b, training, eps));
     const struct view *const dx = &plan->operands[GRAD_INPUT];
-    PLAN_REQUIRE(plan, view_same_sizes(in, dy), ACLNN_ERROR_PARAM, "aclnnBatchNormBackward: gradOut %s and input %s differ",
-                 view_text(dy), view_text(in));
-    PLAN_REQUIRE(plan, dx->dtype == DTYPE_NONE || view_same_sizes(in, dx), ACLNN_ERROR_PARAM,
-                 "aclnnBatchNormBackward: gradInput %s and input %s differ", view_text(dx), view_text(in));
+    PLAN_REQUIRE(plan, view_same_sizes(in, dy) && dtype_is_floating((enum dtype)dy->dtype), ACLNN_ERROR_PARAM,
+                 "aclnnBatchNormBackward: gradOut %s must have the sizes of input %s and a floating type", view_text(dy),
+                 view_text(in));
+    PLAN_REQUIRE(plan, dx->dtype == DTYPE_NONE || (view_same_sizes(in, dx) && dtype_is_floating((enum dtype)dx->dtype)),
+                 ACLNN_ERROR_PARAM, "aclnnBatchNormBackward: gradInput %s must have the sizes of input %s and a floating type",
+                 view_text(dx), view_text(in));
     const int statistics = training ? B_SAVE_MEAN : B_RUNNING_MEAN;
     PLAN_REQUIRE(plan, in->count == 0 || (plan->operands[statistics].count && plan->operands[statistics + 1].count),
                  ACLNN_ERROR_NULLPTR, "aclnnBatchNormBackward: %s and %s are needed", names[statistics], names[statistics + 1]);

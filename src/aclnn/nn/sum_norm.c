@@ -151,11 +151,18 @@ static int64_t count_of(const struct sum_norm *n, int i)
     }
 }
 
-static int take(struct plan *plan, struct sum_norm *n, int i)
+static bool is_needed(const struct request *q, int i)
+{
+    return i == X1 || i == GAMMA || i == OUT || (i == X2 && q->tensors[X2]) ||
+           (q->backward && (i == GRAD_OUT || i == RSTD || i == GRAD_GAMMA));
+}
+
+/* Optional operands may be empty instead of NULL; one that is needed has its elements. */
+static int take(struct plan *plan, const struct request *q, struct sum_norm *n, int i)
 {
     struct view *const v = &plan->operands[i];
     const int64_t wanted = count_of(n, i);
-    if (v->dtype == DTYPE_NONE || (v->count == 0 && wanted != 0)) {
+    if (v->dtype == DTYPE_NONE || (v->count == 0 && wanted != 0 && !is_needed(q, i))) {
         *v = (struct view){.dtype = DTYPE_NONE};
         return 0;
     }
@@ -188,8 +195,7 @@ static int plan_norm(const struct request *q, uint64_t *workspace_size, aclOpExe
     struct plan *plan;
     TRY(plan_begin(q->id, q->backward ? run_backward : run_forward, workspace_size, executor, &plan));
     for (int i = 0; i < OPERANDS; ++i) {
-        const bool needed = i == X1 || i == GAMMA || i == OUT || (q->backward && (i == GRAD_OUT || i == RSTD || i == GRAD_GAMMA));
-        if (needed)
+        if (is_needed(q, i))
             PLAN_TRY(plan, check_not_null(plan, q->tensors[i], names[i]));
         PLAN_TRY(plan, plan_optional(plan, q->tensors[i], is_output(q, i) ? ROLE_OUTPUT : ROLE_INPUT, names[i], NULL));
     }
@@ -205,7 +211,7 @@ static int plan_norm(const struct request *q, uint64_t *workspace_size, aclOpExe
     n->weight = n->weight_plus_one ? stage_reserve(&n->staging, (uint64_t)(n->width * accumulate_bytes(n->type))) : -1;
     n->partials = q->backward ? stage_reserve(&n->staging, row_norm_partials_bytes(n->rows, n->width)) : -1;
     for (int i = 0; i < OPERANDS; ++i)
-        PLAN_TRY(plan, take(plan, n, i));
+        PLAN_TRY(plan, take(plan, q, n, i));
     return plan_finish(plan, n->staging.bytes, workspace_size, executor);
 }
 

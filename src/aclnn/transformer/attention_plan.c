@@ -260,7 +260,7 @@ static int set_statistic(struct plan *plan, enum attention_operand which, bool p
         return 0;
     const int64_t rows = packed ? plan->operands[ATTENTION_QUERY].sizes[0] : a->batches * a->query_rows;
     REQUIRE((v->dtype == DTYPE_F32 || v->dtype == DTYPE_F64) && v->ndim == (packed ? 3 : 4) && v->sizes[v->ndim - 1] > 0 &&
-                v->count == rows * a->heads * v->sizes[v->ndim - 1],
+                v->count == rows * a->heads * v->sizes[v->ndim - 1] && (packed || v->sizes[0] == a->batches),
             ACLNN_ERROR_PARAM, "%s: %s is %s; it must be f32 with 8 lanes for each of %lld heads and %lld rows", name_of(plan),
             parameters[which], v->dtype == DTYPE_NONE ? "missing" : view_text(v), (long long)a->heads, (long long)rows);
     struct attention_place *const p = &a->places[which];

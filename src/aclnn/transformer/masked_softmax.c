@@ -39,7 +39,7 @@ static bool is_masked(const struct softmax_job *j, const char *mask, int64_t row
 static const char *mask_of_row(const struct softmax_job *j, int64_t row)
 {
     const int last = j->shape->ndim - 1;
-    return j->mask ? j->mask + walk_offset(row, last, j->shape->sizes, j->m->mask_strides) : NULL;
+    return j->mask && !j->m->triangle ? j->mask + walk_offset(row, last, j->shape->sizes, j->m->mask_strides) : NULL;
 }
 
 #define PUT(type, index, value) (((type) == ACCUMULATE_F64) ? (void)(((double *)row_out)[index] = (value)) : (void)(((float *)row_out)[index] = (float)(value)))

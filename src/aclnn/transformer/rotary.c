@@ -81,6 +81,8 @@ static void sum_angles(struct plan *plan, const struct rotary *r)
     enum { X = FIRST + 2, GRAD_COSINE, GRAD_SINE };
     const struct view *const shape = &plan->operands[FIRST], *const angles = &plan->operands[COSINE];
     const int64_t bytes = r->table.width * accumulate_bytes(r->type);
+    if (angles->count == 0)
+        return;
     const char *const dy = stage_read(plan, &r->staging, FIRST), *const x = stage_read(plan, &r->staging, X);
     double *const dcosine = stage_room(plan, r->dcosine), *const dsine = stage_room(plan, r->dsine);
     memset(dcosine, 0, (size_t)angles->count * sizeof *dcosine);
@@ -186,6 +188,9 @@ static int take_angle_gradients(struct plan *plan, const struct request *q, stru
     TRY(plan_input(plan, q->x, "xOptional", &x));
     TRY(plan_output(plan, q->dcosine, "dcosOut", &results[0]));
     TRY(plan_output(plan, q->dsine, "dsinOut", &results[1]));
+    TRY(check_floating(plan, x, "xOptional"));
+    TRY(check_floating(plan, results[0], "dcosOut"));
+    TRY(check_floating(plan, results[1], "dsinOut"));
     REQUIRE(
         view_same_sizes(x, &plan->operands[FIRST]) && view_same_sizes(results[0], angles) && view_same_sizes(results[1], angles),
         ACLNN_ERROR_PARAM, "%s: xOptional %s, dcosOut %s or dsinOut %s has other sizes than dy %s or cos %s", operator_name(q->id),
@@ -216,6 +221,7 @@ static int plan_rotary(const struct request *q, uint64_t *workspace_size, aclOpE
         PLAN_TRY(plan, check_sizes(plan, to, "out", from->sizes, from->ndim));
         PLAN_TRY(plan, check_floating(plan, to, "out"));
         PLAN_TRY(plan, check_angles(plan, from, q->names[i]));
+        PLAN_TRY(plan, check_same_dtype(plan, &plan->operands[FIRST], q->names[0], from, q->names[i])); /* one kernel for all */
         r->type = accumulate_of((enum dtype)from->dtype);
         stage_operand(plan, &r->staging, from, r->type);
         stage_operand(plan, &r->staging, to, r->type);
