@@ -258,6 +258,19 @@ static void adaptive_pooling_has_no_window(void)
         operand_free(all[i]);
 }
 
+/* An index of no dimension counts as one of one element. */
+static void scatter_needs_its_elements(void)
+{
+    struct operand self = operand_make(DTYPE_I64, 1, (const int64_t[]){3}, LAYOUT_PLAIN),
+                   index = operand_make(DTYPE_I64, 0, NULL, LAYOUT_PLAIN);
+    struct operand none = operand_make(DTYPE_I64, 1, (const int64_t[]){0}, LAYOUT_PLAIN);
+    CHECK_FAILS(aclnnScatterAddGetWorkspaceSize(self.tensor, 0, index.tensor, none.tensor, self.tensor, &bytes, &executor),
+                ACLNN_ERROR_PARAM, "src must be at least as large");
+    operand_free(&none);
+    operand_free(&index);
+    operand_free(&self);
+}
+
 static void fused_operators_check_what_they_read(void)
 {
     const int64_t x_sizes[] = {1, 1, 2, 4};
@@ -324,5 +337,6 @@ int main(void)
     absurd_scales_are_refused();
     adaptive_pooling_has_no_window();
     fused_operators_check_what_they_read();
+    scatter_needs_its_elements();
     return check_result();
 }

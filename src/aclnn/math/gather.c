@@ -333,9 +333,10 @@ static int scatter_checked(struct plan *plan, const struct scatter_arguments *a)
         return 0;
     }
     TRY(check_same_dtype(plan, source, "src", to, "self"));
-    bool fits = list->count == 0 || view_at_least_1d(*source).ndim == view_at_least_1d(*list).ndim;
-    for (int d = 0; list->count > 0 && fits && d < list->ndim; ++d)
-        fits = list->sizes[d] <= view_at_least_1d(*source).sizes[d];
+    const struct view places = view_at_least_1d(*list), values = view_at_least_1d(*source);
+    bool fits = list->count == 0 || values.ndim == places.ndim;
+    for (int d = 0; list->count > 0 && fits && d < places.ndim; ++d)
+        fits = places.sizes[d] <= values.sizes[d];
     if (!fits)
         return error_set(ACLNN_ERROR_PARAM, name_of(plan), "index is %s and src is %s; src must be at least as large",
                          view_text(list), view_text(source));
