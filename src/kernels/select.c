@@ -24,15 +24,24 @@ const struct kernel_set *kernel_set_find(const char *isa)
     return NULL;
 }
 
+#if defined(__x86_64__) && defined(__clang__) && __clang_major__ < 18 /* which knows features, but no levels */
+#define HAS(feature) (__builtin_cpu_supports(feature) != 0)
+#define HAS_LEVEL_3 (HAS("avx2") && HAS("fma") && HAS("bmi") && HAS("bmi2"))
+#define HAS_LEVEL_4 (HAS_LEVEL_3 && HAS("avx512f") && HAS("avx512bw") && HAS("avx512cd") && HAS("avx512dq") && HAS("avx512vl"))
+#else
+#define HAS_LEVEL_3 (__builtin_cpu_supports("x86-64-v3") != 0)
+#define HAS_LEVEL_4 (__builtin_cpu_supports("x86-64-v4") != 0)
+#endif
+
 int kernel_set_runnable(const char *isa)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     /* All that the build's -march levels may use (cmake/kernels.cmake): hypervisors mask single features. */
     if (strcmp(isa, "avx2") == 0)
-        return __builtin_cpu_supports("x86-64-v3") != 0;
+        return HAS_LEVEL_3;
     if (strcmp(isa, "avx512") == 0)
-        return __builtin_cpu_supports("x86-64-v4") != 0;
+        return HAS_LEVEL_4;
 #endif
     return kernel_set_find(isa) != NULL;
 }
