@@ -54,23 +54,18 @@ static void handles_may_be_destroyed(void)
     operand_free(&self);
 }
 
-/* So many elements (in one byte of memory) that there is no memory for their counts. */
+/* More numbers (in the memory of one) than an address space holds: there is no memory for a contiguous copy of them. */
 static void missing_memory_is_reported(void)
 {
-    const int64_t sizes[2] = {1ll << 31, 1ll << 31}, strides[2] = {0, 0}, one = 1, room[2] = {1, 2};
-    char byte = 0;
-    aclTensor *const self = aclCreateTensor(sizes, 2, ACL_BOOL, strides, 0, ACL_FORMAT_ND, &one, 1, &byte);
-    struct operand out = operand_make(DTYPE_I64, 2, room, LAYOUT_PLAIN), element = operand_make(DTYPE_F32, 1, &one, LAYOUT_PLAIN);
-    CHECK_FAILS(RUN(aclnnNonzero, self, out.tensor), ERROR_BAD_ALLOC, "no memory for the counts of the mask");
-    const int64_t data_strides[2] = {0, 0};
+    const int64_t sizes[2] = {1ll << 24, 1ll << 24}, strides[2] = {0, 0}, one = 1, four = 4;
     float value = 3;
-    aclTensor *const data = aclCreateTensor(sizes, 2, ACL_FLOAT, data_strides, 0, ACL_FORMAT_ND, &one, 1, &value);
-    aclTensorList *const list = aclCreateTensorList(&self, 1);
-    CHECK_FAILS(RUN(aclnnIndex, data, list, element.tensor), ERROR_BAD_ALLOC, "no memory for the counts of the mask");
-    aclDestroyTensorList(list);
-    aclDestroyTensor(data);
-    operand_free(&out);
-    operand_free(&element);
+    struct operand self = operand_make(DTYPE_F32, 1, &four, LAYOUT_PLAIN), mask = operand_make(DTYPE_B8, 1, &four, LAYOUT_PLAIN);
+    aclTensor *const source = aclCreateTensor(sizes, 2, ACL_FLOAT, strides, 0, ACL_FORMAT_ND, &one, 1, &value);
+    CHECK_FAILS(RUN(aclnnInplaceMaskedScatter, self.tensor, mask.tensor, source), ERROR_BAD_ALLOC,
+                "no memory to work through the mask");
+    aclDestroyTensor(source);
+    operand_free(&self);
+    operand_free(&mask);
 }
 
 int main(void)

@@ -217,7 +217,7 @@ struct mask_job {
 
 static int no_memory(const struct plan *plan)
 {
-    return error_set(ERROR_BAD_ALLOC, operator_name((enum operator_id)plan->operator_id), "no memory for the counts of the mask");
+    return error_set(ERROR_BAD_ALLOC, operator_name((enum operator_id)plan->operator_id), "no memory to work through the mask");
 }
 
 /* Operands: self, mask, out. */
