@@ -14,6 +14,7 @@ MODULES = (
     "rows_random",
     "rows_attention",
     "rows_vision",
+    "rows_volume",
     "rows_fused",
 )
 
