@@ -127,12 +127,6 @@ at::Tensor dropout_backward(const at::Tensor &grad, const at::Tensor &mask, doub
   return out;
 }
 
-/* 0 = the decomposition into matrix products and softmax; asked for on every scaled_dot_product_attention. */
-int64_t attention_choice(const at::Tensor &, const at::Tensor &, const at::Tensor &, const OptionalTensor &, double, bool,
-                         std::optional<double>, bool) {
-  return 0;
-}
-
 void register_network(torch::Library &m) {
   if (available("convolution"))
     m.impl("convolution_overrideable", TORCH_FN(convolution));
@@ -149,7 +143,6 @@ void register_network(torch::Library &m) {
     m.impl("native_dropout", TORCH_FN(dropout));
     m.impl("native_dropout_backward", TORCH_FN(dropout_backward));
   }
-  m.impl("_fused_sdp_choice", TORCH_FN(attention_choice));
 }
 const Registrar registrar(&register_network);
 

@@ -118,6 +118,133 @@ at::Tensor adaptive_result(const at::Tensor &self, at::IntArrayRef output_size) 
   return empty(sizes, self.scalar_type());
 }
 
+at::Tensor adaptive_result_3d(const at::Tensor &self, at::IntArrayRef output_size) {
+  TORCH_CHECK(output_size.size() == 3, "adaptive_avg_pool3d: internal error: output_size.size() must be 3");
+  TORCH_CHECK(self.dim() == 4 || self.dim() == 5, "adaptive_avg_pool3d(): Expected 4D or 5D tensor, but got ", self.sizes());
+  std::vector<int64_t> sizes = self.sizes().vec();
+  std::copy(output_size.begin(), output_size.end(), sizes.end() - 3);
+  return empty(sizes, self.scalar_type());
+}
+
+namespace {
+
+/* Sizes after pads of the last dimensions, the last one's first. */
+std::vector<int64_t> padded_sizes(const at::Tensor &self, at::IntArrayRef padding) {
+  std::vector<int64_t> sizes = self.sizes().vec();
+  for (size_t i = 0; i < padding.size() / 2; ++i)
+    sizes[sizes.size() - 1 - i] += padding[2 * i] + padding[2 * i + 1];
+  return sizes;
+}
+
+/* One value for all dimensions, or one each; none: the other list's. */
+int64_t value_at(at::IntArrayRef values, at::IntArrayRef otherwise, size_t d) {
+  const at::IntArrayRef used = values.empty() ? otherwise : values;
+  return used.size() == 1 ? used[0] : used[d];
+}
+
+/* Windows along a dimension of `size` elements, as torch counts them. */
+int64_t window_count(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode) {
+  const int64_t span = size + 2 * padding - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
+  const int64_t count = (span >= 0 ? span / stride : -((-span + stride - 1) / stride)) + 1;
+  return count - (ceil_mode && (count - 1) * stride >= size + padding);
+}
+
+} // namespace
+
+at::Tensor mirrored(const at::Tensor &self, at::IntArrayRef padding) {
+  TORCH_CHECK(padding.size() == 4, "padding size is expected to be 4");
+  TORCH_CHECK(self.dim() == 3 || self.dim() == 4,
+              "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
+              "but got: ",
+              self.sizes());
+  for (int64_t i = 0; i < 2; ++i) {
+    const int64_t size = self.size(self.dim() - 1 - i);
+    TORCH_CHECK(padding[2 * i] < size && padding[2 * i + 1] < size, "Argument #", 4 + 2 * i,
+                ": Padding size should be less than the corresponding input dimension, but got: padding (", padding[2 * i], ", ",
+                padding[2 * i + 1], ") at dimension ", self.dim() - 1 - i, " of input ", self.sizes());
+  }
+  const std::vector<int64_t> sizes = padded_sizes(self, padding);
+  TORCH_CHECK(sizes[sizes.size() - 1] >= 1 || sizes[sizes.size() - 2] >= 1, "input ", self.sizes(), " is too small for padding ",
+              padding);
+  return empty(sizes, self.scalar_type(), self.suggest_memory_format());
+}
+
+void check_pad_gradient(const at::Tensor &grad_output, const at::Tensor &self, at::IntArrayRef padding) {
+  TORCH_CHECK(static_cast<int64_t>(padding.size()) / 2 <= self.dim() &&
+                  grad_output.sizes() == at::IntArrayRef(padded_sizes(self, padding)),
+              "grad_output of ", grad_output.sizes(), " doesn't belong to an input of ", self.sizes(), " with padding ", padding);
+}
+
+at::Tensor max_pool3d_result(const at::Tensor &self, at::IntArrayRef kernel, at::IntArrayRef stride, at::IntArrayRef padding,
+                             at::IntArrayRef dilation, bool ceil_mode, at::ScalarType type) {
+  const auto fits = [](at::IntArrayRef values) { return values.size() == 1 || values.size() == 3; };
+  TORCH_CHECK(fits(kernel), "max_pool3d: kernel_size must either be a single int, or a tuple of three ints");
+  TORCH_CHECK(stride.empty() || fits(stride), "max_pool3d: stride must either be omitted, a single int, or a tuple of three ints");
+  TORCH_CHECK(fits(padding), "max_pool3d: padding must either be a single int, or a tuple of three ints");
+  TORCH_CHECK(fits(dilation), "max_pool3d: dilation must be either a single int, or a tuple of three ints");
+  TORCH_CHECK(self.dim() == 4 || self.dim() == 5, "non-empty 4D or 5D (batch mode) tensor expected for input");
+  std::vector<int64_t> sizes = self.sizes().vec();
+  for (size_t d = 0; d < 3; ++d) {
+    int64_t &size = sizes[sizes.size() - 3 + d];
+    const int64_t given = size, step = value_at(stride, kernel, d), reach = value_at(kernel, kernel, d);
+    TORCH_CHECK(step > 0, "stride should not be zero");
+    TORCH_CHECK(value_at(padding, padding, d) <= reach / 2, "pad should be at most half of effective kernel size");
+    size = window_count(given, reach, step, value_at(padding, padding, d), value_at(dilation, dilation, d), ceil_mode);
+    TORCH_CHECK(size >= 1, "Given input size ", given, " the output size ", size, " is too small");
+  }
+  return empty(sizes, type);
+}
+
+at::Tensor im2col_result(const at::Tensor &self, at::IntArrayRef kernel, at::IntArrayRef dilation, at::IntArrayRef padding,
+                         at::IntArrayRef stride) {
+  TORCH_CHECK(self.dim() == 3 || self.dim() == 4,
+              "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other "
+              "non-zero dimensions for input, but got: ",
+              self.sizes());
+  std::vector<int64_t> sizes = self.sizes().vec();
+  int64_t windows = 1;
+  for (size_t d = 0; d < 2; ++d) {
+    TORCH_CHECK(value_at(stride, stride, d) > 0 && value_at(kernel, kernel, d) > 0 && value_at(dilation, dilation, d) > 0,
+                "kernel size, dilation and stride should be greater than zero");
+    const int64_t count = window_count(sizes[sizes.size() - 2 + d], value_at(kernel, kernel, d), value_at(stride, stride, d),
+                                       value_at(padding, padding, d), value_at(dilation, dilation, d), false);
+    TORCH_CHECK(count >= 1, "Given input with spatial size ", self.sizes(), ", calculated shape of the array of sliding blocks as ",
+                count, " along dimension ", d, ", but its components must be at least one.");
+    windows *= count;
+  }
+  sizes.pop_back();
+  sizes.back() = windows;
+  sizes[sizes.size() - 2] *= value_at(kernel, kernel, 0) * value_at(kernel, kernel, 1);
+  return empty(sizes, self.scalar_type());
+}
+
+at::Tensor col2im_result(const at::Tensor &self, at::IntArrayRef output_size, at::IntArrayRef kernel, at::IntArrayRef dilation,
+                         at::IntArrayRef padding, at::IntArrayRef stride) {
+  TORCH_CHECK(self.dim() == 2 || self.dim() == 3,
+              "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
+              "non-zero dimensions for input, but got: ",
+              self.sizes());
+  const int64_t taps = value_at(kernel, kernel, 0) * value_at(kernel, kernel, 1);
+  std::vector<int64_t> sizes = self.sizes().vec();
+  TORCH_CHECK(taps > 0 && sizes[sizes.size() - 2] % taps == 0,
+              "Expected size of input's dimension 1 to be divisible by the product "
+              "of kernel_size, but got input.size(1)=",
+              sizes[sizes.size() - 2], " and kernel_size=", kernel, ".");
+  int64_t windows = 1;
+  for (size_t d = 0; d < 2; ++d)
+    windows *= window_count(value_at(output_size, output_size, d), value_at(kernel, kernel, d), value_at(stride, stride, d),
+                            value_at(padding, padding, d), value_at(dilation, dilation, d), false);
+  TORCH_CHECK(sizes.back() == windows, "Given output_size=", output_size, ", kernel_size=", kernel, ", dilation=", dilation,
+              ", padding=", padding, ", stride=", stride,
+              ", expected size of input's dimension 2 to match the calculated number of "
+              "sliding blocks ",
+              windows, ", but got input.size(2)=", sizes.back(), ".");
+  sizes[sizes.size() - 2] /= taps;
+  sizes.back() = value_at(output_size, output_size, 0);
+  sizes.push_back(value_at(output_size, output_size, 1));
+  return empty(sizes, self.scalar_type());
+}
+
 at::Tensor layer_norm_statistic(const at::Tensor &input, at::IntArrayRef normalized_shape) {
   std::vector<int64_t> sizes = input.sizes().vec();
   std::fill(sizes.end() - static_cast<int64_t>(normalized_shape.size()), sizes.end(), 1);

@@ -47,6 +47,15 @@ std::vector<at::Tensor> joined(const at::ITensorListRef &tensors);
 at::Tensor embedding_result(const at::Tensor &weight, const at::Tensor &indices);
 at::Tensor padded(const at::Tensor &self, at::IntArrayRef pad);
 at::Tensor adaptive_result(const at::Tensor &self, at::IntArrayRef output_size);
+at::Tensor adaptive_result_3d(const at::Tensor &self, at::IntArrayRef output_size);
+at::Tensor mirrored(const at::Tensor &self, at::IntArrayRef padding); // reflection_pad2d's
+void check_pad_gradient(const at::Tensor &grad_output, const at::Tensor &self, at::IntArrayRef padding);
+at::Tensor max_pool3d_result(const at::Tensor &self, at::IntArrayRef kernel, at::IntArrayRef stride, at::IntArrayRef padding,
+                             at::IntArrayRef dilation, bool ceil_mode, at::ScalarType type);
+at::Tensor im2col_result(const at::Tensor &self, at::IntArrayRef kernel, at::IntArrayRef dilation, at::IntArrayRef padding,
+                         at::IntArrayRef stride);
+at::Tensor col2im_result(const at::Tensor &self, at::IntArrayRef output_size, at::IntArrayRef kernel, at::IntArrayRef dilation,
+                         at::IntArrayRef padding, at::IntArrayRef stride);
 at::Tensor layer_norm_statistic(const at::Tensor &input, at::IntArrayRef normalized_shape);
 at::Tensor nll_loss2d_result(const at::Tensor &self, const at::Tensor &target, int64_t reduction);
 /* A gradient, or an undefined tensor when it isn't wanted or has nothing to belong to. */
