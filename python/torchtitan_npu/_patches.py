@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import enum
 import functools
+import time
 import warnings
 from typing import Any
 
@@ -16,6 +18,7 @@ def apply() -> None:
     _tensor_type()
     _sharing()
     _autocast()
+    atexit.register(_let_autograd_finish)
 
 
 def _dlpack_device() -> None:
@@ -89,3 +92,11 @@ def _autocast() -> None:
         return original(self)
 
     torch.amp.autocast_mode.autocast.__enter__ = __enter__
+
+
+def _let_autograd_finish() -> None:
+    """torch's autograd threads drop Python objects of a backward after its caller went on, and wait for the interpreter's lock to do so. A
+    program that ends at once lets them wait into the interpreter's end, where Python unwinds such a thread and the process aborts, its exit
+    code lost. Sleeping hands the lock over. A program that never used the device has no such thread."""
+    if torch.npu.is_initialized():
+        time.sleep(0.005)

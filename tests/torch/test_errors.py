@@ -211,6 +211,20 @@ print("queued", flush=True)
 
 
 @pytest.mark.npu_only
+def test_exit_right_after_a_backward():
+    """torch's autograd threads once met the interpreter's end, and two of three such programs were aborted."""
+    program = """
+import torch
+x = torch.randn(4, 10, device="npu", requires_grad=True)
+(x * 2).sum().backward()
+raise SystemExit(3)
+"""
+    for _ in range(6):
+        process = run_python(program, timeout=60)
+        assert (process.returncode, process.stderr) == (3, "")
+
+
+@pytest.mark.npu_only
 def test_exit_with_a_parked_error_says_nothing_false():
     program = """
         import torch, torchtitan_npu
