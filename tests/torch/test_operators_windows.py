@@ -8,7 +8,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import DEVICE
-
 from torchtitan_npu import _bridge
 
 
@@ -31,8 +30,8 @@ for x, mode in itertools.product((LINES, PLANES, VOLUMES), ("nearest", "nearest-
 for mode in ("bilinear", "bicubic"):
     CASES.append((f"{mode} antialiased", lambda a, m=mode: F.interpolate(a, size=(3, 8), mode=m, antialias=True), PLANES))
 for x, mode in itertools.product((LINES, PLANES, VOLUMES), ("reflect", "replicate", "constant", "circular")):
-    CASES.append((f"{mode} {x.dim()}", lambda a, m=mode, d=x.dim() - 2: F.pad(a, (1, 2) * d, mode=m), x))
-    CASES.append((f"{mode} {x.dim()} cut", lambda a, m=mode, d=x.dim() - 2: F.pad(a, (-1, 1) * d, mode=m), x))
+    CASES.append((f"{mode} {x.dim()}", lambda a, m=mode: F.pad(a, (1, 2) * (a.dim() - 2), mode=m), x))
+    CASES.append((f"{mode} {x.dim()} cut", lambda a, m=mode: F.pad(a, (-1, 1) * (a.dim() - 2), mode=m), x))
 CASES += [
     ("avg_pool3d", lambda a: F.avg_pool3d(a, 2, 1, 1), VOLUMES),
     ("avg_pool3d outside not counted", lambda a: F.avg_pool3d(a, (3, 2, 2), 2, 1, ceil_mode=True, count_include_pad=False), VOLUMES),
