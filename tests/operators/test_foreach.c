@@ -210,6 +210,10 @@ static void test_hand_written(enum dtype dtype)
     name = "RoundOffNumberV2";
     CHECK_OK(RUN(aclnnForeachRoundOffNumberV2, x1, down, to));
     EACH(out, floor(X))
+    const int64_t one = 1; /* NaN isn't the number of a mode: refused in words, whatever an integer would make of it */
+    aclTensor *const no_mode = aclCreateTensor(&one, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, &one, 1, &(float){NAN});
+    CHECK_FAILS(RUN(aclnnForeachRoundOffNumber, x1, no_mode, to), ERROR_RT_DEVICE_TASK, "roundMode");
+    aclDestroyTensor(no_mode);
     name = "Copy";
     CHECK_OK(RUN(aclnnForeachCopy, x3, to));
     EACH(out, Z)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "aclnnop/all_operators.h"
+#include "base/integer.h"
 #include "kernels/optimizer.h"
 
 /* A call before it is a plan. The output list comes first in `lists`. */
@@ -307,7 +308,7 @@ ACLNN_PHASE_2(ForeachRoundOffNumberV2)
 static int run_round(struct plan *plan)
 {
     struct foreach_job *const job = foreach_job_of(plan);
-    const int64_t mode = (int64_t)foreach_read(&plan->operands[0], 0);
+    const int64_t mode = integer_i64_from_f64(foreach_read(&plan->operands[0], 0));
     REQUIRE(mode > 0 && mode < ROUND_MODES && round_kernels[mode] != ELEMENTWISE_COUNT, ERROR_RT_DEVICE_TASK,
             "aclnnForeachRoundOffNumber: roundMode is %lld; 1 = nearest even, 2 = floor, 3 = ceil, 4 = half away from zero, "
             "5 = towards zero, 7 = fraction",
