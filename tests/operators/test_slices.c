@@ -67,6 +67,14 @@ static void test_split(enum dtype dtype, enum layout layout)
     aclTensorList *const list = aclCreateTensorList(handles, 3);
     RUN(SplitWithSize, x.handle, split, -2, list);
     REFUSE(SplitWithSize, ACLNN_ERROR_PARAM, "an entry of out", x.handle, split, 0, list);
+    const int64_t whole[] = {3, 5, 2};
+    aclIntArray *const once = aclCreateIntArray(&whole[1], 1);
+    aclTensor *const nowhere =
+        aclCreateTensor(whole, 3, (aclDataType)dtype_infos[dtype].acl, NULL, 0, ACL_FORMAT_ND, whole, 3, NULL);
+    aclTensorList *const lost = aclCreateTensorList(&nowhere, 1);
+    REFUSE(SplitWithSize, ACLNN_ERROR_NULLPTR, "no memory", x.handle, once, 1, lost);
+    aclDestroyTensorList(lost);
+    aclDestroyIntArray(once);
     for (int i = 0; i < 3; ++i)
         for (int64_t k = 0; k < parts[i].count; ++k) {
             const int64_t row = k / (sizes[i] * 2), at = k / 2 % sizes[i] + (i == 2);

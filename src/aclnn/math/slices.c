@@ -163,6 +163,8 @@ static int take_parts(struct plan *plan, const aclIntArray *sizes, const aclTens
         wanted[d] = sizes->values[i];
         TRY(check_sizes(plan, part, "an entry of out", wanted, self->ndim));
         TRY(check_same_dtype(plan, self, "self", part, "an entry of out"));
+        REQUIRE(part->data || part->count == 0, ACLNN_ERROR_NULLPTR, "%s: out[%llu] has elements but no memory", name_of(plan),
+                (unsigned long long)i);
         plan->extra_views[plan->extra_view_count++] = *part;
         total += part->sizes[d];
     }
