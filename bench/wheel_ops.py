@@ -38,6 +38,8 @@ DOCUMENTED = {
     "_native_batch_norm_legit": "saved statistics are returned in evaluation too, as on CUDA",
     "nn.functional.max_pool1d": "indices are aclnnMaxPool2dWithMask's packed mask",
     "nn.functional.max_pool2d": "indices are aclnnMaxPool2dWithMask's packed mask",
+    "nn.functional.max_pool3d": "the wheel's own tensor of indices is int32",
+    "nn.functional.adaptive_max_pool3d": "the wheel's own tensor of indices is int32",
     "float_power": "the wheel makes float32 of float64",
     "double": "the wheel makes float32 of float64",
     "native_dropout_backward": "the wheel keeps an integer type",
