@@ -225,6 +225,26 @@ static void test_complex(enum dtype dtype, enum layout layout)
         }
 }
 
+/* A vector on the left, with an addend: the addend has to become a row as out does. */
+static void test_vector_on_the_left(void)
+{
+    const float one = 1;
+    aclScalar *const factor = aclCreateScalar(&one, ACL_FLOAT);
+    struct tensor a = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(3)), b = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(3, 5));
+    struct tensor self = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(5)), out = tensor_new(DTYPE_F32, PLAIN, SIZES(5));
+    RUN(Addmv, self.handle, a.handle, b.handle, factor, factor, out.handle, 0);
+    for (int64_t j = 0; j < 5; ++j) {
+        double sum = tensor_get(&self, j);
+        for (int64_t k = 0; k < 3; ++k)
+            sum += tensor_get(&a, k) * tensor_get(&b, k * 5 + j);
+        CHECK_NEAR(tensor_get(&out, j), sum, 1e-5);
+    }
+    aclDestroyScalar(factor);
+    struct tensor *const all[] = {&a, &b, &self, &out};
+    for (int i = 0; i < 4; ++i)
+        tensor_free(all[i]);
+}
+
 static void test_refusals(void)
 {
     complex64_pair turn = {0, 1};
@@ -267,6 +287,7 @@ int main(void)
 {
     tensors_begin();
     FOR_EACH_ISA(test_all())
+    test_vector_on_the_left();
     test_refusals();
     return check_result();
 }

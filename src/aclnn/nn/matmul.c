@@ -221,6 +221,8 @@ static int shape_operands(struct plan *plan, const struct request *q)
     if (a_vector) {
         insert_dim(a, 0);
         insert_dim(out, out->ndim - 1);
+        if (o[ADDEND].dtype != DTYPE_NONE)
+            insert_dim(&o[ADDEND], o[ADDEND].ndim - 1);
     }
     int64_t sizes[TENSOR_MAX_DIMS];
     uint8_t ndim;
