@@ -16,6 +16,9 @@ from typing import Any
 
 import torch
 
+Clock = Callable[[], float]
+Timings = dict[str, list[float]]
+
 
 def cpu_name() -> str:
     """The processor's name as the operating system gives it."""
@@ -47,8 +50,12 @@ def machine() -> dict[str, Any]:
     }
 
 
-def interleave(variants: dict[str, Callable[[], Any]], rounds: int, warm_up: int = 1) -> dict[str, list[float]]:
-    """Times every variant once a round, the order reversed in every other round. A variant must wait for its own work."""
+def interleave(variants: dict[str, Callable[[], Any]], rounds: int, warm_up: int = 1, settle: float = 0, clock: Clock = time.perf_counter) -> Timings:
+    """Times every variant once a round, the order reversed in every other round. A variant must wait for its own work.
+
+    settle: seconds to sleep before each timing, so that the other variant's threads have stopped spinning for more work.
+    clock: time.process_time instead where others use the machine.
+    """
     for function in variants.values():
         for _ in range(warm_up):
             function()
@@ -56,9 +63,10 @@ def interleave(variants: dict[str, Callable[[], Any]], rounds: int, warm_up: int
     for number in range(rounds):
         names = list(variants)
         for name in names if number % 2 == 0 else reversed(names):
-            begin = time.perf_counter()
+            time.sleep(settle)
+            begin = clock()
             variants[name]()
-            seconds[name].append(time.perf_counter() - begin)
+            seconds[name].append(clock() - begin)
     return seconds
 
 
