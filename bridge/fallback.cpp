@@ -1,5 +1,5 @@
 /* The CPU fallback: a safety net for operators without a wrapper. Counted, named once, and refusable (TORCH_NPU_FALLBACK_CPU_DISABLE=1),
- * so that nobody takes it for coverage. Autocast falls through: it runs, without casting. */
+ * so that nobody takes it for coverage. */
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
@@ -94,6 +94,5 @@ static void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack
 }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>()); }
-TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
 
 } // namespace npu

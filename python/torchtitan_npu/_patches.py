@@ -6,7 +6,6 @@ import atexit
 import enum
 import functools
 import time
-import warnings
 from typing import Any
 
 import torch
@@ -17,7 +16,6 @@ def apply() -> None:
     _dlpack_device()
     _tensor_type()
     _sharing()
-    _autocast()
     atexit.register(_let_autograd_finish)
 
 
@@ -72,26 +70,6 @@ def _sharing() -> None:
 def _received_storage(storage: torch.UntypedStorage, index: int) -> torch.UntypedStorage:
     """What another process sent from npu:`index`, on the device of that number here."""
     return torch.UntypedStorage(storage.nbytes(), device=f"npu:{index}").copy_(storage, non_blocking=False)
-
-
-def _autocast() -> None:
-    """Nothing is cast under autocast on npu yet; who enters it is told so, once, instead of being left to believe it."""
-    original = torch.amp.autocast_mode.autocast.__enter__
-    told = False
-
-    @functools.wraps(original)
-    def __enter__(self: torch.amp.autocast_mode.autocast) -> Any:
-        nonlocal told
-        if self.device == "npu" and self._enabled and not told:
-            told = True
-            warnings.warn(
-                "autocast casts nothing on npu: operators compute in the dtypes of their inputs. For half precision convert the model "
-                f"and its inputs, as in model.to({self.fast_dtype}).",
-                stacklevel=2,
-            )
-        return original(self)
-
-    torch.amp.autocast_mode.autocast.__enter__ = __enter__
 
 
 def _let_autograd_finish() -> None:

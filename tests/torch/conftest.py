@@ -34,3 +34,16 @@ def device():
     if DEVICE == "npu":
         torch.npu.synchronize()
         assert (torch.arange(4.0, device=DEVICE) + 1).tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.fixture
+def no_fallback():
+    """No operator of the test runs on the CPU instead."""
+    if DEVICE == "cpu":
+        yield
+        return
+    from torchtitan_npu import _bridge
+
+    _bridge.reset_fallback_counts()
+    yield
+    assert _bridge.fallback_counts() == {}

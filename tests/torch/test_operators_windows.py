@@ -8,7 +8,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import DEVICE
-from torchtitan_npu import _bridge
 
 
 def make(*sizes: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -48,14 +47,6 @@ CASES += [
     ("rms_norm two dimensions", lambda a: F.rms_norm(a, (6, 5), make(6, 5).to(a), 1e-3), PLANES),
     ("pad with a number", lambda a: F.pad(a, (1, 0, 2, 1), value=1.5), PLANES),
 ]
-
-
-@pytest.fixture
-def no_fallback():
-    """Nothing may run on the CPU for want of an operator."""
-    _bridge.reset_fallback_counts()
-    yield
-    assert _bridge.fallback_counts() == {}
 
 
 def compare(function, inputs: list[torch.Tensor], tolerance: float = 1e-9) -> None:

@@ -1,7 +1,4 @@
-"""Mixed precision under torch.npu's name: torch.amp with the device filled in.
-
-The gradient scaler works. autocast can be entered, but casts nothing yet, and says so (_patches.py).
-"""
+"""Mixed precision under torch.npu's name: torch.amp with the device filled in."""
 
 from __future__ import annotations
 
