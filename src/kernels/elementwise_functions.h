@@ -2,6 +2,7 @@
 #ifndef KERNELS_ELEMENTWISE_FUNCTIONS_H
 #define KERNELS_ELEMENTWISE_FUNCTIONS_H
 
+#include "kernels/activation_f32.h"
 #include "kernels/elementwise_loop.h"
 #include "kernels/math_f32.h"
 
@@ -29,7 +30,10 @@
 #define POW(x, y) BY_FLOAT(x, math_pow, pow)(x, y)
 #define ATAN2(x, y) BY_FLOAT(x, math_atan2, atan2)(x, y)
 #define ERFINV(x) BY_FLOAT(x, erfinv_f32, erfinv_f64)(x)
-#define SIGMOID(x) BY_FLOAT(x, math_sigmoid, sigmoid_f64)(x)
+#define SIGMOID(x) BY_FLOAT(x, sigmoid_f32, sigmoid_f64)(x)
+#define GELU(x) BY_FLOAT(x, gelu_f32, gelu_f64)(x)
+#define GELU_SLOPE(x) BY_FLOAT(x, gelu_slope_f32, gelu_slope_f64)(x)
+#define SILU(x) ((x) / (1 + BY_FLOAT(x, softmax_exp, exp)(-(x))))
 static inline double sigmoid_f64(double x) { return 1 / (1 + exp(-x)); }
 
 #define SQRT_HALF 0.70710678118654752440
@@ -37,6 +41,9 @@ static inline double sigmoid_f64(double x) { return 1 / (1 + exp(-x)); }
 #define GELU_BETA 0.79788456080286535588  /* sqrt(2 / pi) */
 #define GELU_KAPPA 0.044715
 #define PI 3.14159265358979323846
+
+static inline double gelu_f64(double x) { return x * 0.5 * (1 + erf(x * SQRT_HALF)); }
+static inline double gelu_slope_f64(double x) { return 0.5 * (1 + erf(x * SQRT_HALF)) + x * (GAUSS_PEAK * exp(x * x * -0.5)); }
 
 /* erf(x) - y without losing digits near 1 and -1. */
 static inline double erf_residual(double x, double y)

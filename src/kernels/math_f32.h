@@ -174,7 +174,6 @@ static inline float math_log2(float x) { return (float)(math_log_f64((double)x) 
 static inline float math_log10(float x) { return (float)(math_log_f64((double)x) * MATH_LOG10E); }
 static inline float math_log1p(float x) { return (float)math_log1p_f64((double)x); }
 static inline float math_tanh(float x) { return (float)math_tanh_f64((double)x); }
-static inline float math_sigmoid(float x) { return (float)(1 / (1 + math_exp_f64(-(double)x))); }
 static inline float math_erf(float x) { return (float)math_erf_f64((double)x); }
 static inline float math_erfc(float x) { return (float)math_erfc_f64((double)x); }
 static inline float math_pow(float x, float y) { return (float)math_power((double)x, (double)y); }

@@ -201,7 +201,8 @@ static double ulps(float value, double exact)
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-static void test_function(const struct kernel_set *set, enum elementwise_id op, double (*exact)(double), double low, double high)
+static void test_function(const struct kernel_set *set, enum elementwise_id op, double (*exact)(double), double low, double high,
+                          double limit)
 {
     static float x[4096], y[4096];
     static const float edges[] = {0,      -0.0f,   1,      -1,          INFINITY,   -INFINITY, NAN,
@@ -222,34 +223,55 @@ static void test_function(const struct kernel_set *set, enum elementwise_id op, 
                 worst = u, at = x[i];
         }
     }
-    CHECK(worst <= 1, "%s %s: %.3f units in the last place at %.9g", names[op], set->isa, worst, (double)at);
+    CHECK(worst <= limit, "%s %s: %.3f units in the last place at %.9g", names[op], set->isa, worst, (double)at);
+}
+
+/* GELU and its slope: off by two units of the last place of the larger of 1 and x, and small results in relation to themselves. */
+static void test_gelu(const struct kernel_set *set)
+{
+    enum { N = 4001 };
+    static float x[N], ones[N], value[N], slope[N];
+    const union elementwise_scalar scalars[ELEMENTWISE_SCALARS] = {{.f64 = 0}};
+    for (int i = 0; i < N; ++i)
+        x[i] = (float)(i - N / 2) * 0.004f, ones[i] = 1;
+    void *const forward[] = {value, x}, *const backward[] = {slope, ones, x};
+    set->elementwise->run[ELEMENTWISE_gelu_erf][DTYPE_F32](forward, N, scalars);
+    set->elementwise->run[ELEMENTWISE_gelu_erf_backward][DTYPE_F32](backward, N, scalars);
+    for (int i = 0; i < N; ++i) {
+        const double at = (double)x[i], below = 0.5 * erfc(-at / sqrt(2)), size = fmax(1, fabs(at));
+        const double exact = at * below, exact_slope = below + at * exp(-at * at / 2) / sqrt(2 * acos(-1));
+        const double off = fabs((double)value[i] - exact), slope_off = fabs((double)slope[i] - exact_slope);
+        CHECK(off <= 2.4e-7 * size && off <= 4e-6 * fabs(exact) + 1e-10, "%s: gelu(%g) is off by %g", set->isa, at, off);
+        CHECK(slope_off <= 2.4e-7 * size, "%s: the slope of gelu at %g is off by %g", set->isa, at, slope_off);
+    }
 }
 
 static void test_functions(const struct kernel_set *set)
 {
-    test_function(set, ELEMENTWISE_exp, exp, -105, 90);
-    test_function(set, ELEMENTWISE_exp2, exp2, -150, 129);
-    test_function(set, ELEMENTWISE_expm1, expm1, -2, 2);
-    test_function(set, ELEMENTWISE_log, log, 0, 3);
-    test_function(set, ELEMENTWISE_log2, log2, 0, 1000);
-    test_function(set, ELEMENTWISE_log10, log10, 0, 1e6);
-    test_function(set, ELEMENTWISE_log1p, log1p, -1, 1);
-    test_function(set, ELEMENTWISE_tanh, tanh, -10, 10);
-    test_function(set, ELEMENTWISE_sigmoid, sigmoid, -90, 90);
-    test_function(set, ELEMENTWISE_erf, erf, -5, 5);
-    test_function(set, ELEMENTWISE_erfc, erfc, -4, 10);
-    test_function(set, ELEMENTWISE_sinh, sinh, -3, 3);
-    test_function(set, ELEMENTWISE_cosh, cosh, -90, 90);
-    test_function(set, ELEMENTWISE_asinh, asinh, -3, 3);
-    test_function(set, ELEMENTWISE_acosh, acosh, 1, 9);
-    test_function(set, ELEMENTWISE_atanh, atanh, -1, 1);
-    test_function(set, ELEMENTWISE_sin, sin, -100, 100);
-    test_function(set, ELEMENTWISE_cos, cos, -900000, 900000);
-    test_function(set, ELEMENTWISE_tan, tan, -100, 100);
-    test_function(set, ELEMENTWISE_sin, sin, 1e6, 1e9);
-    test_function(set, ELEMENTWISE_asin, asin, -1, 1);
-    test_function(set, ELEMENTWISE_acos, acos, -1, 1);
-    test_function(set, ELEMENTWISE_atan, atan, -9, 9);
+    test_gelu(set);
+    test_function(set, ELEMENTWISE_exp, exp, -105, 90, 1);
+    test_function(set, ELEMENTWISE_exp2, exp2, -150, 129, 1);
+    test_function(set, ELEMENTWISE_expm1, expm1, -2, 2, 1);
+    test_function(set, ELEMENTWISE_log, log, 0, 3, 1);
+    test_function(set, ELEMENTWISE_log2, log2, 0, 1000, 1);
+    test_function(set, ELEMENTWISE_log10, log10, 0, 1e6, 1);
+    test_function(set, ELEMENTWISE_log1p, log1p, -1, 1, 1);
+    test_function(set, ELEMENTWISE_tanh, tanh, -10, 10, 1);
+    test_function(set, ELEMENTWISE_sigmoid, sigmoid, -90, 90, 2);
+    test_function(set, ELEMENTWISE_erf, erf, -5, 5, 1);
+    test_function(set, ELEMENTWISE_erfc, erfc, -4, 10, 1);
+    test_function(set, ELEMENTWISE_sinh, sinh, -3, 3, 1);
+    test_function(set, ELEMENTWISE_cosh, cosh, -90, 90, 1);
+    test_function(set, ELEMENTWISE_asinh, asinh, -3, 3, 1);
+    test_function(set, ELEMENTWISE_acosh, acosh, 1, 9, 1);
+    test_function(set, ELEMENTWISE_atanh, atanh, -1, 1, 1);
+    test_function(set, ELEMENTWISE_sin, sin, -100, 100, 1);
+    test_function(set, ELEMENTWISE_cos, cos, -900000, 900000, 1);
+    test_function(set, ELEMENTWISE_tan, tan, -100, 100, 1);
+    test_function(set, ELEMENTWISE_sin, sin, 1e6, 1e9, 1);
+    test_function(set, ELEMENTWISE_asin, asin, -1, 1, 1);
+    test_function(set, ELEMENTWISE_acos, acos, -1, 1, 1);
+    test_function(set, ELEMENTWISE_atan, atan, -9, 9, 1);
 }
 
 int main(void)

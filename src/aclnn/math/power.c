@@ -10,6 +10,7 @@ static enum elementwise_id power_kernel(double exponent)
            : exponent == -0.5 ? ELEMENTWISE_rsqrt
            : exponent == -1   ? ELEMENTWISE_reciprocal
            : exponent == -2   ? ELEMENTWISE_reciprocal_square
+           : exponent == 1    ? ELEMENTWISE_mul /* by the exponent itself */
                               : ELEMENTWISE_pow;
 }
 
@@ -43,7 +44,7 @@ static int plan_power(enum operator_id id, struct elementwise_input base, struct
         const bool same_type = base.tensor && base.tensor->view.dtype == promoted && !(root && promoted == DTYPE_F16);
         if (same_type && kernel != ELEMENTWISE_pow && kernels->elementwise->run[kernel][dtype_compute(promoted)]) {
             call.kernel = kernel;
-            call.input_count = 1;
+            call.input_count = kernel == ELEMENTWISE_mul ? 2 : 1;
         }
     }
     return elementwise_plan(&call, workspace_size, executor);
