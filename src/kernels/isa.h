@@ -47,4 +47,11 @@ enum { LANES_F32 = VECTOR_BYTES / 4, LANES_F64 = VECTOR_BYTES / 8 };
 #define VECTOR_SHUFFLE(x, y, index_type, ...) __builtin_shuffle(x, y, (index_type){__VA_ARGS__})
 #endif
 
+/* The elements of one vector at places known at run time only (modulo its length). */
+#ifdef __clang__
+#define VECTOR_PICK(x, places) __builtin_shufflevector(x, places)
+#else
+#define VECTOR_PICK(x, places) __builtin_shuffle(x, places)
+#endif
+
 #endif

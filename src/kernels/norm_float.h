@@ -5,6 +5,7 @@
 
 static double NAME(tree)(REAL *part)
 {
+#pragma GCC unroll 6
     for (int width = 32; width > 0; width /= 2)
         for (int i = 0; i < width; ++i)
             part[i] += part[i + width];

@@ -26,6 +26,7 @@ typedef int64_t vector_i64 __attribute__((vector_size(VECTOR_SIZE), aligned(8), 
     {                                                                                                       \
         enum { L = REDUCE_LANE_BYTES / sizeof(A), P = REDUCE_LANE_BYTES / VECTOR_BYTES };                   \
         const A *x = tile;                                                                                  \
+        const int64_t count = n;                                                                            \
         A lane[L];                                                                                          \
         V sums[P];                                                                                          \
         for (int l = 0; l < L; ++l)                                                                         \
@@ -44,8 +45,19 @@ typedef int64_t vector_i64 __attribute__((vector_size(VECTOR_SIZE), aligned(8), 
                 sums[p] = VECTOR_##op(V, I, sums[p], value);                                                \
             }                                                                                               \
         if (n % (L / P) != 0) {                                                                             \
-            memcpy(lane, x + n / (L / P) * (L / P), (size_t)(n % (L / P)) * sizeof(A));                     \
-            const V value = ((const V *)(const void *)lane)[0];                                             \
+            const int used = (int)(n % (L / P));                                                            \
+            V value;                                                                                        \
+            if (count >= L / P) { /* what is before the end, turned to the front: no way through memory */  \
+                I place;                                                                                    \
+                for (int l = 0; l < L / P; ++l)                                                             \
+                    place[l] = l;                                                                           \
+                const V last = *(const V *)(const void *)(x + n - L / P);                                   \
+                const V turned = VECTOR_PICK(last, place + (L / P - used));                                 \
+                value = SELECT(V, I, place < used, turned, ((const V *)(const void *)lane)[0]);             \
+            } else {                                                                                        \
+                memcpy(lane, x + n / (L / P) * (L / P), (size_t)used * sizeof(A));                          \
+                value = ((const V *)(const void *)lane)[0];                                                 \
+            }                                                                                               \
             _Pragma("GCC unroll 16") for (int p = 0; p < P; ++p)                                            \
                 if (p == n / (L / P))                                                                       \
                     sums[p] = VECTOR_##op(V, I, sums[p], value);                                            \

@@ -3,27 +3,31 @@
 #define NAME__(name, tag) NAME_(name, tag)
 #define NAME(name) NAME__(name, TAG)
 
+/* NaN wins. */
+static inline REAL NAME(larger)(REAL a, REAL b) { return (b > a) | (b != b) ? b : a; }
+
+/* Loops of known length, unrolled as a whole: each width is then one or a few vector operations. */
 static REAL NAME(row_maximum)(const REAL *x, int64_t n)
 {
     REAL part[64];
     for (int l = 0; l < 64; ++l)
-        part[l] = x[l < n ? l : 0];
-    int64_t i = 64;
+        part[l] = x[0];
+    int64_t i = 0;
     for (; i + 64 <= n; i += 64)
-        for (int l = 0; l < 64; ++l) {
-            const REAL v = x[i + l];
-            part[l] = v > part[l] || v != v ? v : part[l];
-        }
+        for (int l = 0; l < 64; ++l)
+            part[l] = NAME(larger)(part[l], x[i + l]);
     for (int l = 0; i < n; ++i, ++l)
-        part[l] = x[i] > part[l] || x[i] != x[i] ? x[i] : part[l];
-    REAL best = part[0];
-    for (int l = 1; l < 64; ++l)
-        best = part[l] > best || part[l] != part[l] ? part[l] : best;
-    return best;
+        part[l] = NAME(larger)(part[l], x[i]);
+#pragma GCC unroll 6
+    for (int width = 32; width > 0; width /= 2)
+        for (int l = 0; l < width; ++l)
+            part[l] = NAME(larger)(part[l], part[l + width]);
+    return part[0];
 }
 
 static REAL NAME(tree)(REAL *part)
 {
+#pragma GCC unroll 6
     for (int width = 32; width > 0; width /= 2)
         for (int i = 0; i < width; ++i)
             part[i] += part[i + width];
@@ -56,6 +60,7 @@ static void NAME(forward)(const void *x_, void *out_, int64_t n, bool logarithm)
             out[i] = x[i] - best - shift;
         return;
     }
+    INDEPENDENT_ITERATIONS
     for (int64_t i = 0; i < n; ++i)
         out[i] = EXP(x[i] - best);
 #define TERM(i) out[i]

@@ -13,7 +13,8 @@ enum {
     ITEM = 1 << 15,      /* elements that a work item should have at least */
     ENOUGH_ITEMS = 8,    /* with fewer than this, sequences are cut */
     SMALL_COLUMNS = 16,  /* fewer neighbours than this aren't worth a column kernel ... */
-    SHORT_SEQUENCE = 64, /* ... and with short sequences, it is better in any case */
+    SHORT_SEQUENCE = 64, /* ... and with short sequences, it is better in any case ... */
+    SHORT_RUN = 16,      /* ... but for those that lie together and fill a vector */
     TREE_DEPTH = 48,
 };
 
@@ -63,7 +64,8 @@ static void choose_columns(struct reduction *r)
     const int64_t reduced = magnitude(r->reduced_strides[r->reduced_ndim - 1]);
     if (neighbours < SMALL_COLUMNS)
         return;
-    r->columns = (kept > 0 && kept < reduced) || r->reduced_count <= SHORT_SEQUENCE;
+    const int64_t shortest = reduced == 1 ? SHORT_RUN - 1 : SHORT_SEQUENCE;
+    r->columns = (kept > 0 && kept < reduced) || r->reduced_count <= shortest;
 }
 
 /* How many segments: enough work items for a pool, none below ITEM elements, cuts at multiples of a kernel's block. */
@@ -176,12 +178,31 @@ static void fold_sequence(const struct reduction *r, int64_t result, int64_t fir
     memcpy(out, &total, (size_t)size);
 }
 
+/* Sequences of one block that lie in place at equal distances: nothing but the kernel. */
+static bool plain_rows(const struct reduction *r)
+{
+    return r->map == MAP_none && r->reduced_ndim == 1 && r->reduced_strides[0] == 1 && r->reduced_count <= ROW_BLOCK &&
+           r->kept_ndim == 1 && accumulate_is_native(r->dtype, r->type);
+}
+
+static void fold_plain_rows(const struct reduction *r, int64_t begin, int64_t end)
+{
+    const fold_row_fn row = kernels->reduce->row[r->fold][r->type];
+    const int64_t size = accumulate_bytes(r->type), step = r->kept_strides[0] * size, n = r->reduced_count;
+    for (int64_t k = begin; k < end; ++k)
+        row(r->results + k * size, r->data + k * step, n);
+}
+
 /* Items are (segment, chunk of results), segment-major. */
 static void row_items(void *argument, int64_t begin, int64_t end)
 {
     const struct reduction *const r = argument;
     const int64_t size = accumulate_bytes(r->type);
     double tile[ROW_BLOCK];
+    if (r->segments == 1 && plain_rows(r)) {
+        fold_plain_rows(r, begin * r->chunk, least(end * r->chunk, r->kept_count));
+        return;
+    }
     for (int64_t item = begin; item < end; ++item) {
         const int64_t segment = item / r->chunks, chunk = item % r->chunks;
         const int64_t first = segment * r->segment, past = least(first + r->segment, r->reduced_count);
