@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "aclnn/nn/convolution_phases.h"
 #include "aclnn/nn/convolution_winograd.h"
 #include "aclnn/nn/staging.h"
 #include "base/error.h"
@@ -56,6 +57,8 @@ static uint64_t direct_bytes(const struct conv_pass *pass)
 
 uint64_t conv_correlate_bytes(const struct conv_pass *pass)
 {
+    if (conv_has_phases(pass))
+        return conv_phases_bytes(pass);
     return direct_bytes(pass) + (winograd_applies(pass) ? winograd_correlate_bytes(pass) : 0);
 }
 
@@ -120,6 +123,8 @@ static int correlate_direct(const struct conv_pass *pass, const struct conv_oper
 int conv_correlate(const struct conv_pass *pass, const struct conv_operands *o, void *workspace)
 {
     const uint8_t *refused = NULL;
+    if (conv_has_phases(pass))
+        return conv_correlate_phases(pass, o, workspace);
     if (winograd_applies(pass)) {
         bool complete;
         TRY(winograd_correlate(pass, o, (char *)workspace + direct_bytes(pass), &refused, &complete));
