@@ -73,11 +73,13 @@ def autocast_cases(device):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_autocast_follows_torch_lists(dtype, device):
     """The dtypes that results have under autocast, for every operator of torch's lists."""
-    wanted = {"fp16": dtype, "fp32": torch.float32, "need_autocast_promote": torch.float32}
+    wanted = {"fp16": dtype, "fp32": torch.float32}
+    if dtype == torch.float16:  # the lists' half inputs are of this type, and torch promotes no two half types
+        wanted["need_autocast_promote"] = torch.float32
     seen = 0
     for kind, name, function in autocast_cases(device):
         if kind not in wanted or any(
-            word in name for word in ("cudnn", "einsum", "_thnn_fused")
+            word in name for word in ("cudnn", "einsum", "lstm", "gru")
         ):  # of another device; listed in a form that needs unpacking
             continue
         with torch.autocast(device, dtype=dtype):
@@ -85,7 +87,7 @@ def test_autocast_follows_torch_lists(dtype, device):
         tensors = [item for item in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(item, torch.Tensor)]
         assert all(item.dtype == wanted[kind] for item in tensors if item.is_floating_point()), (name, [item.dtype for item in tensors])
         seen += 1
-    assert seen > 60
+    assert seen > 50
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
