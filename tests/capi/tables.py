@@ -16,6 +16,7 @@ MODULES = (
     "rows_vision",
     "rows_volume",
     "rows_fused",
+    "rows_recurrent",
 )
 
 
