@@ -3,12 +3,13 @@
 
 #include <math.h>
 
+#include "kernels/activation_f32.h"
 #include "kernels/isa.h"
 #include "kernels/math_f32.h"
 
 #define REAL float
 #define TAG f32
-#define SIGMOID math_sigmoid
+#define SIGMOID sigmoid_f32
 #define TANH math_tanh
 #include "kernels/recurrent_float.h"
 #undef REAL
