@@ -294,13 +294,15 @@ def plain_inplace_only(f: NativeFunction, entry: dict) -> str:
 
 
 def plain_functional(torch: Torch, f: NativeFunction, entry: dict, piece: Piece) -> str:
-    """Body that makes the results; with `when`, torch's own composition serves what the C function doesn't cover."""
+    """Body that makes the results; with `when`, torch's own composition or `otherwise` serves what the C function doesn't cover."""
     names = [b.name for b in parameters(f)]
     results = [f"result{i}" for i in range(len(made_results(entry)))]
     made = "".join(f"  at::Tensor {r} = {e};\n" for r, e in zip(results, made_results(entry)))
     returned = results[0] if len(results) == 1 else f"std::make_tuple({', '.join(results)})"
     composed = ""
-    if "when" in entry:
+    if "otherwise" in entry:
+        composed = f"  if (!({entry['when']}))\n    return {entry['otherwise']};\n"
+    elif "when" in entry:
         piece.includes.add(f"<ATen/ops/{f.func.name.name}_native.h>")
         composed = f"  if (!({entry['when']}))\n    return at::native::{composite_kernel(torch, f)}({', '.join(names)});\n"
     return (
@@ -388,6 +390,7 @@ def foreach_piece(torch: Torch, entry: dict) -> Piece:
 SHARD = """// Made by bridge/codegen/generate.py. Wrappers of: {names}
 #include <torch/library.h>
 
+#include "bridge/operators/complex.h"
 #include "bridge/operators/fast.h"
 #include "bridge/operators/registry.h"
 #include "bridge/operators/shapes.h"

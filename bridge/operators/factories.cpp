@@ -1,5 +1,9 @@
 /* Operators that make tensors from nothing. */
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/imag.h>
+#include <ATen/ops/linspace.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/real.h>
 #include <ATen/ops/tril_indices.h>
 #include <ATen/ops/triu_indices.h>
 #include <torch/library.h>
@@ -86,13 +90,23 @@ at::Tensor &range_out(const at::Scalar &start, const at::Scalar &end, const at::
   return out;
 }
 
+/* Of a complex tensor's parts. */
+at::TensorOptions real_options(const at::Tensor &tensor) {
+  return tensor.options().dtype(c10::toRealValueType(tensor.scalar_type()));
+}
+
 at::Tensor &linspace_out(const at::Scalar &start, const at::Scalar &end, int64_t steps, at::Tensor &out) {
   TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
   const OnDevice guard(device_index_of(out));
   if (out.numel() != steps)
     out.resize_({steps});
-  if (steps > 0)
+  if (out.is_complex()) {
+    const auto first = start.toComplexDouble(), last = end.toComplexDouble();
+    at::real(out).copy_(at::linspace(first.real(), last.real(), steps, real_options(out)));
+    at::imag(out).copy_(at::linspace(first.imag(), last.imag(), steps, real_options(out)));
+  } else if (steps > 0) {
     check(npu_linspace(argument(start), argument(end), steps, argument(out), stream()));
+  }
   return out;
 }
 
@@ -101,6 +115,8 @@ at::Tensor &logspace_out(const at::Scalar &start, const at::Scalar &end, int64_t
   const OnDevice guard(device_index_of(out));
   if (out.numel() != steps)
     out.resize_({steps});
+  if (out.is_complex())
+    return at::pow_out(out, base, at::linspace(start, end, steps, out.options()));
   if (steps > 0)
     check(npu_logspace(argument(start), argument(end), steps, base, argument(out), stream()));
   return out;

@@ -1,6 +1,7 @@
 /* Random operators. The texts of the checks are torch's. */
 #include <ATen/core/Tensor.h>
 #include <ATen/native/Resize.h>
+#include <ATen/ops/view_as_real.h>
 #include <torch/library.h>
 
 #include <cmath>
@@ -25,6 +26,11 @@ at::Tensor &normal_(at::Tensor &self, double mean, double std, Gen generator) {
   TORCH_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
   check_written(self);
   const OnDevice guard(device_index_of(self));
+  if (self.is_complex()) { // the variance is shared between the parts
+    at::Tensor parts = at::view_as_real(self);
+    normal_(parts, 0, std / std::sqrt(2.0), generator);
+    return self.add_(mean);
+  }
   if (float_spoils(self, mean) || float_spoils(self, std))
     return normal_(self, 0, 1, generator).mul_(std).add_(mean);
   const auto [seed, offset] = random_state(generator, self.numel());

@@ -1,4 +1,4 @@
-/* Kernels of elementwise_complex.def: complex arithmetic on pairs.
+/* Kernels of elementwise_complex.def: arithmetic and functions of complex numbers, on pairs.
  *
  * The build doesn't vectorise this file: GCC 12 turns a complex product into fused multiply-adds even where contraction is off,
  * and instruction sets would disagree. */
@@ -8,22 +8,22 @@
 #define COMPLEX_SUB(x, y) ((T){(x).re - (y).re, (x).im - (y).im})
 #define COMPLEX_MUL(x, y) ((T){(x).re * (y).re - (x).im * (y).im, (x).re * (y).im + (x).im * (y).re})
 
-/* Smith's method: scales by the larger part, so that finite quotients don't overflow on the way. */
-#define DEFINE_COMPLEX_DIV(pair, real, suffix, fabs_)                                              \
-    static inline pair complex_div_##suffix(pair x, pair y)                                        \
-    {                                                                                              \
-        if (fabs_(y.re) >= fabs_(y.im)) {                                                          \
-            if (y.re == 0 && y.im == 0)                                                            \
-                return (pair){x.re / fabs_(y.re), x.im / fabs_(y.im)};                             \
-            const real ratio = y.im / y.re, scale = 1 / (y.re + y.im * ratio);                     \
-            return (pair){(x.re + x.im * ratio) * scale, (x.im - x.re * ratio) * scale};           \
-        }                                                                                          \
-        const real ratio = y.re / y.im, scale = 1 / (y.im + y.re * ratio);                         \
-        return (pair){(x.re * ratio + x.im) * scale, (x.im * ratio - x.re) * scale};               \
-    }
-DEFINE_COMPLEX_DIV(complex32_pair, float, c64, fabsf)
-DEFINE_COMPLEX_DIV(complex64_pair, double, c128, fabs)
-#define COMPLEX_DIV(x, y) _Generic((x), complex32_pair: complex_div_c64, default: complex_div_c128)(x, y)
+#define REAL float
+#define PAIR complex32_pair
+#define TAG c64
+#define C(function) function##f
+#include "kernels/complex_functions.h"
+#define REAL double
+#define PAIR complex64_pair
+#define TAG c128
+#define C(function) function
+#include "kernels/complex_functions.h"
+
+#define BY_PAIR(name, x) _Generic((x), complex32_pair: complex_##name##_c64, default: complex_##name##_c128)
+#define COMPLEX_CALL(name, x) BY_PAIR(name, x)(x)
+#define COMPLEX_CALL2(name, x, y) BY_PAIR(name, x)(x, y)
+#define COMPLEX_CALL3(name, x, y, z) BY_PAIR(name, x)(x, y, z)
+#define COMPLEX_CALL4(name, x, y, z, w) BY_PAIR(name, x)(x, y, z, w)
 
 #define COMPLEX_KERNEL(op, tag, result_type, type, real, inputs, ...)                              \
     void KERNEL_NAME(op, tag)(void *const *operands, size_t n, const union elementwise_scalar *scalars); \
@@ -33,9 +33,11 @@ DEFINE_COMPLEX_DIV(complex64_pair, double, c128, fabs)
         result_type *const out = operands[0];                                                      \
         const T *const a = operands[1];                                                            \
         const T *const b __attribute__((unused)) = inputs > 1 ? operands[2] : operands[1];         \
+        const T *const c __attribute__((unused)) = inputs > 2 ? operands[3] : operands[1];         \
         const T s0 __attribute__((unused)) = {(real)scalars[0].c128.re, (real)scalars[0].c128.im}; \
         for (size_t i = 0; i < n; ++i) {                                                           \
-            const T x = a[i], y __attribute__((unused)) = b[i];                                    \
+            const T x __attribute__((unused)) = a[i];                                              \
+            const T y __attribute__((unused)) = b[i], z __attribute__((unused)) = c[i];            \
             out[i] = (__VA_ARGS__);                                                                \
         }                                                                                          \
     }
@@ -45,6 +47,9 @@ DEFINE_COMPLEX_DIV(complex64_pair, double, c128, fabs)
 #define COMPLEX_2(op, ...)                                                                         \
     COMPLEX_KERNEL(op, c64, complex32_pair, complex32_pair, float, 2, __VA_ARGS__)                 \
     COMPLEX_KERNEL(op, c128, complex64_pair, complex64_pair, double, 2, __VA_ARGS__)
+#define COMPLEX_3(op, ...)                                                                         \
+    COMPLEX_KERNEL(op, c64, complex32_pair, complex32_pair, float, 3, __VA_ARGS__)                 \
+    COMPLEX_KERNEL(op, c128, complex64_pair, complex64_pair, double, 3, __VA_ARGS__)
 #define COMPLEX_TEST_2(op, ...)                                                                    \
     COMPLEX_KERNEL(op, c64, uint8_t, complex32_pair, float, 2, __VA_ARGS__)                        \
     COMPLEX_KERNEL(op, c128, uint8_t, complex64_pair, double, 2, __VA_ARGS__)

@@ -17,6 +17,7 @@
 #define BOOLEAN_TEST_2(op, ...) SLOTS_BOOLEAN(op)
 #define COMPLEX_1(op, ...) SLOTS_COMPLEX(op)
 #define COMPLEX_2(op, ...) SLOTS_COMPLEX(op)
+#define COMPLEX_3(op, ...) SLOTS_COMPLEX(op)
 #define COMPLEX_TEST_2(op, ...) SLOTS_COMPLEX(op)
 #define CHOICE(op) SLOTS_CHOICE(op)
 #define PERIODIC_1(op) SLOTS_FLOAT(op)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from cases import FLOATS, INTEGERS, Case, add, row, wide
+from cases import COMPLEX, FLOATS, INTEGERS, Case, add, row, wide
 from library import implemented
 
 Tensor = torch.Tensor
@@ -32,7 +32,7 @@ def forward(name: str, function: Callable[[Tensor], Tensor], extra: tuple[Any, .
     """(self, *extra, out) and, where it exists, (selfRef, *extra)."""
 
     def parts(case: Case) -> tuple[Tensor, Tensor]:
-        if case.dtype not in INTEGERS:
+        if case.dtype not in (*INTEGERS, *COMPLEX):
             only_float(case)
         x = case.values(low=low, high=high)
         return x, function(wide(x)).to(x.dtype)
@@ -54,7 +54,8 @@ def backward(name: str, function: Callable[[Tensor], Tensor], extra: tuple[Any, 
     """Arguments in `order`: g the gradient, x the input (or with of_result the forward's output), * the extra ones; then the result."""
 
     def calls(case: Case) -> Iterator[Any]:
-        only_float(case)
+        if not (of_result and case.dtype in COMPLEX):
+            only_float(case)
         x, grad = case.values(low=-4, high=4), case.values()
         expected = gradient(function, x, grad)
         saved = x
@@ -72,7 +73,7 @@ def backward(name: str, function: Callable[[Tensor], Tensor], extra: tuple[Any, 
 def gradient_of_result(name: str, result: Tensor, grad: Tensor) -> Tensor:
     """Gradients that are formulas of the forward's output."""
     y, g = wide(result), wide(grad)
-    return (g * y * (1 - y) if name == "SigmoidBackward" else g * (1 - y * y)).to(result.dtype)
+    return (g * (y * (1 - y) if name == "SigmoidBackward" else 1 - y * y).conj()).to(result.dtype)
 
 
 def tanh_gelu(x: Tensor) -> Tensor:
@@ -98,7 +99,17 @@ forward("Softplus", lambda x: F.softplus(x, 2.0, 3.0), (2.0, 3.0))
 forward("Threshold", lambda x: F.threshold(x, 1, 7), (1, 7))
 forward("Elu", lambda x: 1.5 * torch.where(x > 0, x, 0.5 * torch.expm1(2.0 * x)), (0.5, 1.5, 2.0))
 forward("Celu", lambda x: F.celu(x, 1.5), (1.5,))
-backward("SiluBackward", F.silu)
+
+
+@row("SiluBackward")
+def silu_backward(case: Case) -> Iterator[Any]:
+    """torch doesn't conjugate the slope of complex numbers here."""
+    if case.dtype not in COMPLEX:
+        only_float(case)
+    grad, x = case.values(), case.values(low=-4, high=4)
+    yield [case.put(grad), case.put(x), case.out(torch.ops.aten.silu_backward(wide(grad), wide(x)).to(x.dtype))]
+
+
 backward("SigmoidBackward", torch.sigmoid, of_result=True)
 backward("TanhBackward", torch.tanh, of_result=True)
 backward("GeluBackward", tanh_gelu)

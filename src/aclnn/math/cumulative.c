@@ -1,6 +1,7 @@
 /* Running sums, products and extremes along one dimension. Floats accumulate in f64, integers in i64, as torch's CPU does. */
 #include <string.h>
 
+#include "aclnn/math/complex_product.h"
 #include "aclnn/math/index_blocks.h"
 #include "aclnn/math/operand_check.h"
 #include "aclnn/math/tile.h"
@@ -140,6 +141,10 @@ static int scan_run(struct plan *plan)
         .in = view_at_least_1d(plan->operands[0]), .out = view_at_least_1d(plan->operands[1]), .dim = job->dim, .scan = job->scan};
     if (w.in.count == 0)
         return 0;
+    if (w.scan == SCAN_prod && dtype_kind((enum dtype)w.in.dtype) == KIND_COMPLEX) {
+        complex_running_product(&w.out, &w.in, w.dim);
+        return 0;
+    }
     view_as_real(&w.in);
     view_as_real(&w.out);
     w.type = accumulate_of((enum dtype)w.out.dtype) == ACCUMULATE_I64 ? ACCUMULATE_I64 : ACCUMULATE_F64;
@@ -175,8 +180,8 @@ static int scan_plan(enum operator_id id, const aclTensor *self, int64_t dim, en
     const struct view *const from = &plan->operands[0], *const to = &plan->operands[1];
     if (dtype_kind((enum dtype)from->dtype) == KIND_COMPLEX || dtype_kind((enum dtype)to->dtype) == KIND_COMPLEX)
         PLAN_TRY(plan, check_same_dtype(plan, from, "self", to, "out"));
-    PLAN_REQUIRE(plan, dtype_kind((enum dtype)from->dtype) != KIND_COMPLEX || (scan == SCAN_sum && from->ndim < TENSOR_MAX_DIMS),
-                 ACLNN_ERROR_PARAM, "%s: self is %s; complex types are for sums of at most %d dimensions", operator_name(id),
+    PLAN_REQUIRE(plan, dtype_kind((enum dtype)from->dtype) != KIND_COMPLEX || scan == SCAN_prod || from->ndim < TENSOR_MAX_DIMS,
+                 ACLNN_ERROR_PARAM, "%s: self is %s; sums of complex types have at most %d dimensions", operator_name(id),
                  view_text(from), TENSOR_MAX_DIMS - 1);
     return finish_by_size(plan, 0, workspace_size, executor);
 }

@@ -14,6 +14,14 @@ static enum elementwise_id power_kernel(double exponent)
                               : ELEMENTWISE_pow;
 }
 
+/* And the kernels for complex numbers, whose pow gives NaN for 0 ** 0. */
+static enum elementwise_id complex_power_kernel(complex64_pair exponent)
+{
+    if (exponent.im != 0)
+        return ELEMENTWISE_pow;
+    return exponent.re == 0 ? ELEMENTWISE_power_zero : exponent.re == 1 ? ELEMENTWISE_power_one : power_kernel(exponent.re);
+}
+
 static int plan_power(enum operator_id id, struct elementwise_input base, struct elementwise_input exponent, const aclTensor *out,
                       unsigned flags, uint64_t *workspace_size, aclOpExecutor **executor)
 {
@@ -46,6 +54,10 @@ static int plan_power(enum operator_id id, struct elementwise_input base, struct
             call.kernel = kernel;
             call.input_count = kernel == ELEMENTWISE_mul ? 2 : 1;
         }
+    }
+    if (exponent.scalar && base.tensor && (enum dtype)base.tensor->view.dtype == promoted && dtype_kind(promoted) == KIND_COMPLEX) {
+        call.kernel = complex_power_kernel(scalar_to_complex(exponent.scalar));
+        call.input_count = call.kernel == ELEMENTWISE_pow ? 2 : 1;
     }
     return elementwise_plan(&call, workspace_size, executor);
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "aclnn/math/complex_product.h"
 #include "aclnn/math/operand_check.h"
 #include "aclnn/math/reduce_engine.h"
 #include "aclnnop/all_operators.h"
@@ -112,6 +113,10 @@ static int reduce_run(struct plan *plan)
     struct view in = plan->operands[0];
     struct reduction r;
     char *results, *center = NULL;
+    if (job->fold == FOLD_prod && dtype_kind((enum dtype)in.dtype) == KIND_COMPLEX) {
+        complex_product(&plan->operands[1], &in, job->mask);
+        return 0;
+    }
     view_as_real(&in);
     reduction_prepare(&r, &in, job->mask, job->type);
     r.load = tile_loader((enum dtype)in.dtype, job->type, (enum dtype)plan->operands[1].dtype);
@@ -234,7 +239,7 @@ static int reduce_plan(enum operator_id id, struct reduce_arguments a, struct re
     uint64_t workspace = 0;
     const bool extreme = job.fold >= FOLD_max && job.map != MAP_nonzero;
     TRY(plan_begin(id, reduce_run, workspace_size, executor, &plan));
-    PLAN_TRY(plan, reduce_checked(plan, &a, &job, rule, job.fold == FOLD_sum && job.map == MAP_none && job.center == CENTER_none,
+    PLAN_TRY(plan, reduce_checked(plan, &a, &job, rule, job.fold <= FOLD_prod && job.map == MAP_none && job.center == CENTER_none,
                                   &workspace));
     if (extreme)
         PLAN_TRY(plan, check_not_empty(plan, &job));
