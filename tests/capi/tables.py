@@ -17,6 +17,7 @@ MODULES = (
     "rows_volume",
     "rows_fused",
     "rows_recurrent",
+    "rows_rare",
 )
 
 
