@@ -37,6 +37,14 @@ static inline int64_t conv_images_together(const struct conv_geometry *g)
     return pixels > 0 && pixels <= CONV_PIXELS_TOGETHER / 2 ? CONV_PIXELS_TOGETHER / pixels : 1;
 }
 
+/* Few channels and rows, as of depthwise convolutions: products of matrices would be mostly packing. */
+enum { CONV_THIN_PRODUCTS = 4, CONV_THIN_DEPTH = 256, CONV_THIN_STRIDE = 16 };
+static inline bool conv_is_thin(const struct conv_geometry *g)
+{
+    const int64_t depth = g->channels * conv_volume(g->taps);
+    return g->channels * g->rows <= CONV_THIN_PRODUCTS && depth <= CONV_THIN_DEPTH && g->stride[2] <= CONV_THIN_STRIDE;
+}
+
 struct conv_float_kernels {
     /* A row-major [rows][depth] matrix into panels; packed has rows * depth elements. */
     void (*pack_matrix)(const void *matrix, int64_t rows, int64_t depth, void *packed);
@@ -49,6 +57,9 @@ struct conv_float_kernels {
      * partial: [rows][columns]. */
     void (*weight_gradient)(const struct conv_geometry *g, const struct conv_images *images, void *partial, int64_t first,
                             int64_t columns, bool accumulate, void *scratch);
+    /* The same of a whole image, for thin geometries; the matrix isn't packed, and behind the padded image a vector may be read. */
+    void (*thin_correlate)(const struct conv_geometry *g, const void *padded, const void *matrix, const void *bias, void *out);
+    void (*thin_gradient)(const struct conv_geometry *g, const void *padded, const void *small, void *partial, bool accumulate);
 };
 
 struct conv_kernels {

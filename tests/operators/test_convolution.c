@@ -153,6 +153,12 @@ static const struct problem problems[] = {
     {2, 4, 16, 32, 1, {17, 16}, {5, 5}, {2, 2}, {2, 2}, {1, 1}, {0}, 0}, /* a phase of 3 x 3 taps, done by Winograd */
     {2, 2, 4, 6, 1, {5, 6}, {4, 4}, {2, 2}, {1, 1}, {1, 1}, {0}, 1},
     {2, 1, 4, 6, 1, {4, 3}, {1, 3}, {2, 3}, {0, 1}, {1, 2}, {1, 0}, 1},
+    {2, 2, 3, 3, 3, {7, 75}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0}, 0}, /* from here: few channels a group */
+    {2, 1, 2, 4, 2, {5, 601}, {3, 5}, {2, 2}, {1, 2}, {1, 1}, {0}, 0},
+    {2, 2, 4, 2, 2, {6, 130}, {2, 4}, {1, 3}, {0, 1}, {2, 1}, {0}, 0},
+    {2, 2, 3, 3, 3, {6, 40}, {2, 2}, {2, 17}, {0, 0}, {1, 1}, {0}, 0},
+    {3, 2, 3, 3, 3, {4, 5, 18}, {3, 3, 3}, {1, 2, 2}, {1, 1, 1}, {1, 1, 1}, {0}, 0},
+    {2, 1, 3, 3, 3, {9, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},
     {1, 3, 4, 6, 2, {20}, {5}, {2}, {3}, {2}, {0}, 0},
     {3, 2, 4, 5, 1, {5, 4, 6}, {3, 2, 3}, {1, 2, 1}, {1, 0, 1}, {1, 1, 2}, {0}, 0},
     {2, 2, 6, 4, 1, {5, 5}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},
@@ -194,6 +200,38 @@ static void test_not_finite(double value)
     tensor_free(&y);
 }
 
+/* What no product uses may be anything: pixels between those of a strided depthwise convolution. */
+static void test_unused_pixels(void)
+{
+    struct tensor x = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(2, 3, 5, 21)),
+                  w = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(3, 1, 1, 1));
+    struct tensor y = tensor_new(DTYPE_F32, PLAIN, SIZES(2, 3, 3, 11)),
+                  dy = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(2, 3, 3, 11));
+    struct tensor dw = tensor_new(DTYPE_F32, PLAIN, SIZES(3, 1, 1, 1));
+    for (int64_t i = 0; i < x.count; ++i)
+        if (i % 21 % 2 == 1 || i / 21 % 5 % 2 == 1)
+            tensor_set(&x, i, i % 3 ? (double)INFINITY : (double)NAN);
+    const int64_t two[] = {2, 2}, none[] = {0, 0}, one[] = {1, 1};
+    const bool wanted[] = {false, true, false};
+    aclIntArray *const twos = aclCreateIntArray(two, 2), *const zeros = aclCreateIntArray(none, 2),
+                       *const ones = aclCreateIntArray(one, 2);
+    aclBoolArray *const mask = aclCreateBoolArray(wanted, 3);
+    RUN(Convolution, x.handle, w.handle, NULL, twos, zeros, ones, false, NULL, 3, y.handle, 0);
+    RUN(ConvolutionBackward, dy.handle, x.handle, w.handle, NULL, twos, zeros, ones, false, zeros, 3, mask, 0, NULL, dw.handle,
+        NULL);
+    for (int64_t i = 0; i < y.count; ++i)
+        CHECK(isfinite(tensor_get(&y, i)), "element %lld is %g", (long long)i, tensor_get(&y, i));
+    for (int64_t i = 0; i < dw.count; ++i)
+        CHECK(isfinite(tensor_get(&dw, i)), "gradient %lld is %g", (long long)i, tensor_get(&dw, i));
+    aclIntArray *const arrays[] = {twos, zeros, ones};
+    struct tensor *const all[] = {&x, &w, &y, &dy, &dw};
+    for (int i = 0; i < 3; ++i)
+        aclDestroyIntArray(arrays[i]);
+    aclDestroyBoolArray(mask);
+    for (int i = 0; i < 5; ++i)
+        tensor_free(all[i]);
+}
+
 static void test_refusals(void)
 {
     struct tensor x = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(1, 3, 8, 8)),
@@ -216,6 +254,7 @@ int main(void)
         test_all();
         test_not_finite(NAN);
         test_not_finite(INFINITY);
+        test_unused_pixels();
     })
     test_refusals();
     return check_result();

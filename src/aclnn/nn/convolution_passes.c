@@ -20,6 +20,7 @@ struct pass_job {
     const char *source, *small, *bias, *matrix;
     const uint8_t *only; /* images (and groups) to do; NULL: all */
     char *out, *packed, *partials;
+    bool thin;
     int64_t bytes;
     int64_t splits, split_pixels;                             /* correlate: parts of an image */
     int64_t blocks, block_images, column_tiles, tile_columns; /* weight gradient */
@@ -87,10 +88,13 @@ static void correlate_items(void *argument, int64_t begin, int64_t end)
         if (padded_item != image_group)
             j->k->pad(g, j->source + image_group * g->channels * conv_volume(g->in) * j->bytes, padded);
         padded_item = image_group;
-        const int64_t first = split * j->split_pixels;
-        j->k->correlate(g, padded, j->packed + group * matrix_elements(g) * j->bytes,
-                        j->bias ? j->bias + group * g->rows * j->bytes : NULL, j->out + image_group * g->rows * out * j->bytes,
-                        first, least(j->split_pixels, out - first), scratch);
+        const int64_t first = split * j->split_pixels, matrix = group * matrix_elements(g) * j->bytes;
+        const char *const bias = j->bias ? j->bias + group * g->rows * j->bytes : NULL;
+        char *const to = j->out + image_group * g->rows * out * j->bytes;
+        if (j->thin)
+            j->k->thin_correlate(g, padded, j->matrix + matrix, bias, to);
+        else
+            j->k->correlate(g, padded, j->packed + matrix, bias, to, first, least(j->split_pixels, out - first), scratch);
     }
 }
 
@@ -110,9 +114,12 @@ static int correlate_direct(const struct conv_pass *pass, const struct conv_oper
                          .bytes = accumulate_bytes(pass->type)};
     if (items == 0 || pixels == 0 || g->rows == 0)
         return 0;
-    parallel_for(pass->groups, matrix_elements(g), pack_groups, &j);
+    j.thin = conv_is_thin(g);
+    if (!j.thin)
+        parallel_for(pass->groups, matrix_elements(g), pack_groups, &j);
     /* A few images only: cut them, so that every thread has work. */
-    const int64_t wanted = pool_threads() > 1 && items < 4 * pool_threads() ? divide_up(4 * (int64_t)pool_threads(), items) : 1;
+    const int64_t wanted =
+        !j.thin && pool_threads() > 1 && items < 4 * pool_threads() ? divide_up(4 * (int64_t)pool_threads(), items) : 1;
     j.split_pixels = divide_up(divide_up(pixels, wanted), unit) * unit;
     j.splits = divide_up(pixels, j.split_pixels);
     parallel_for(items * j.splits, matrix_elements(g) * j.split_pixels / 16 + g->channels * conv_volume(g->padded), correlate_items,
@@ -161,7 +168,7 @@ static void gradient_items(void *argument, int64_t begin, int64_t end)
     const struct conv_pass *const pass = j->pass;
     const struct conv_geometry *const g = &pass->geometry;
     const int64_t depth = g->channels * conv_volume(g->taps), elements = matrix_elements(g);
-    const int64_t together = conv_images_together(g), padded_bytes = g->channels * conv_volume(g->padded) * j->bytes;
+    const int64_t together = j->thin ? 1 : conv_images_together(g), padded_bytes = g->channels * conv_volume(g->padded) * j->bytes;
     void *scratch, *padded;
     if (!take_scratch(j, together, &scratch, &padded))
         return;
@@ -177,7 +184,11 @@ static void gradient_items(void *argument, int64_t begin, int64_t end)
             for (int64_t i = 0; i < images.count; ++i)
                 j->k->pad(g, j->source + (at + i * pass->groups) * g->channels * conv_volume(g->in) * j->bytes,
                           (char *)padded + i * padded_bytes);
-            j->k->weight_gradient(g, &images, partial, first, least(j->tile_columns, depth - first), image > begin_image, scratch);
+            if (j->thin)
+                j->k->thin_gradient(g, padded, images.small, partial, image > begin_image);
+            else
+                j->k->weight_gradient(g, &images, partial, first, least(j->tile_columns, depth - first), image > begin_image,
+                                      scratch);
         }
     }
 }
@@ -243,10 +254,11 @@ int conv_weight_gradient(const struct conv_pass *pass, const void *source, const
             return 0;
     }
     j.blocks = image_blocks(pass);
+    j.thin = conv_is_thin(g);
     j.column_tiles = divide_up(depth, k->column_block);
-    if (j.blocks > 0 && j.blocks * pass->groups * j.column_tiles < 4)
+    if (!j.thin && j.blocks > 0 && j.blocks * pass->groups * j.column_tiles < 4)
         j.column_tiles = least(divide_up(depth, k->column_unit), 4);
-    j.tile_columns = divide_up(divide_up(depth, j.column_tiles), k->column_unit) * k->column_unit;
+    j.tile_columns = j.thin ? depth : divide_up(divide_up(depth, j.column_tiles), k->column_unit) * k->column_unit;
     j.column_tiles = divide_up(depth, j.tile_columns);
     const int64_t items = j.blocks * pass->groups * j.column_tiles;
     const int64_t cost = divide_up(pass->images, j.blocks ? j.blocks : 1) * conv_volume(g->out) * g->rows * j.tile_columns / 16;
