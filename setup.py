@@ -137,6 +137,12 @@ def c_headers() -> dict[str, Path]:
     return {f"cann/include/{path.relative_to(base)}": path for base in folders for path in sorted(base.rglob("*.h"))}
 
 
+def benchmarks() -> dict[str, Path]:
+    """Path inside the package -> script that `softnpu bench` runs, or what these import."""
+    names = ("_measure", "_ops_cases", "_ops_reasons", "ops", "gemm", "cnn_step", "launch")
+    return {f"bench/{name}.py": ROOT / f"bench/{name}.py" for name in names}
+
+
 class BridgeBuild(BuildExtension):
     """build_ext: C libraries, generated wrappers, then the extension module torchtitan_npu._bridge."""
 
@@ -173,7 +179,7 @@ class BridgeBuild(BuildExtension):
         ]
         extension.library_dirs.append(str((package / "lib").absolute()))
         super().run()
-        for name, path in c_headers().items():
+        for name, path in (c_headers() | benchmarks()).items():
             self.place(path, package / name, strip=False)
         for part in CANN_PARTS:
             write_if_changed(package / f"cann/{part}/version.info", f"Version={cann_version()}\n")

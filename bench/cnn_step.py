@@ -128,7 +128,7 @@ def main() -> None:
             f"{ratio['median']:.2f}x ({ratio['low quartile']:.2f} - {ratio['high quartile']:.2f})"
         )
     if "npu" in ratios and chosen[0] == "cpu":
-        print(f"npu against cpu: {verdict(ratios['npu']['median'], 1.0, at_most=False)}")
+        print(f"npu against cpu: {verdict(ratios['npu']['median'], 1.5, at_most=False)}")
     result: dict[str, Any] = {"seconds": seconds, "speed-up": ratios}
     if not arguments.no_profile:
         result["profile"] = {name: profile(steps[name], VARIANTS[name][0], 3) for name in chosen}

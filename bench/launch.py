@@ -50,7 +50,7 @@ def small(calls: int, rounds: int) -> dict[str, Any]:
         print(f"  {name}: best {1e9 * row['min'] / calls:7.0f} ns a call, median {1e9 * row['median'] / calls:7.0f} ns")
     print(
         f"  npu / cpu: paired median {ratio['median']:.2f} ({ratio['low quartile']:.2f} - {ratio['high quartile']:.2f}), "
-        f"best / best {best:.2f}: {verdict(ratio['median'], 0.8, at_most=True)}"
+        f"best / best {best:.2f}: {verdict(ratio['median'], 0.7, at_most=True)}"
     )
     return {"seconds": seconds, "paired": ratio, "best / best": best}
 

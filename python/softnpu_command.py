@@ -1,4 +1,4 @@
-"""The command `softnpu`: what is installed and in use, the flags for C programs, and the surroundings for the published torch-npu wheel.
+"""The command `softnpu`: what is installed and in use, benchmarks, flags for C programs, and the surroundings for the published torch-npu wheel.
 
 A module beside the package: `cann-env`, `run-cann` and `cann-flags` must neither import torch nor register a device.
 """
@@ -10,6 +10,7 @@ import importlib.util
 import os
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -77,6 +78,28 @@ def run_cann(words: list[str]) -> None:
     os.execve(sys.executable, [sys.executable, *words], os.environ | cann_environment())
 
 
+KEPT_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "4294967296", "MALLOC_TOP_PAD_": "1073741824"}
+# Name of a benchmark (and of its JSON file) -> script, options, environment.
+BENCHMARKS: dict[str, tuple[str, list[str], dict[str, str]]] = {
+    "ops": ("ops.py", [], {}),
+    "gemm": ("gemm.py", [], {}),
+    "cnn_step": ("cnn_step.py", [], {}),
+    "cnn_step_one_thread": ("cnn_step.py", ["--threads", "1", "--no-profile"], {"NPU_POOL_THREADS": "1"}),
+    "cnn_step_kept_memory": ("cnn_step.py", ["--no-profile"], KEPT_MEMORY),
+    "launch": ("launch.py", [], {}),
+}
+
+
+def run_benchmarks(names: list[str], folder: Path) -> None:
+    """`softnpu bench`: each benchmark in a process of its own, its figures to folder/<name>.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names or BENCHMARKS:
+        script, options, environment = BENCHMARKS[name]
+        print(f"\n== {name}", flush=True)
+        words = [str(cann_folder().parent / "bench" / script), "--json", str(folder / f"{name}.json"), *options]
+        subprocess.run([sys.executable, *words], env=os.environ | environment, check=True)
+
+
 def _memory_text(free: int, total: int) -> str:
     return f"{free / 2**30:.1f} GiB free of {total / 2**30:.1f} GiB"
 
@@ -117,6 +140,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="softnpu", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("info", help="devices, chip, memory, instruction set in use, versions, which libraries were loaded and why")
+    bench = commands.add_parser("bench", help="speed against torch on this CPU: operators, matrix products, a training step, launches")
+    bench.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], metavar="NAME", help=f"of {', '.join(BENCHMARKS)} (all)")
+    bench.add_argument("--output", type=Path, default=Path("softnpu-bench"), metavar="FOLDER", help="for the JSON files (softnpu-bench)")
     commands.add_parser("cann-flags", help="flags for cc: cc program.c $(softnpu cann-flags)")
     commands.add_parser("cann-env", help='for torch-npu as it is published: eval "$(softnpu cann-env)"')
     commands.add_parser("run-cann", help="python ... with torch-npu as it is published: softnpu run-cann script.py ...")
@@ -127,6 +153,8 @@ def main() -> None:
         print(cann_flags())
     elif arguments.command == "cann-env":
         print_environment()
+    elif arguments.command == "bench":
+        run_benchmarks(arguments.names, arguments.output)
     elif arguments.command == "run-cann":
         parser.error("run-cann needs what follows `python`: softnpu run-cann script.py ...")
     else:

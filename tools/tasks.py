@@ -184,8 +184,10 @@ def run_scripts(arguments: argparse.Namespace, folder: str, pattern: str) -> Non
 
 
 def command_bench(arguments: argparse.Namespace) -> None:
-    """Run every script of bench/."""
-    run_scripts(arguments, "bench", "[!_]*.py")
+    """Run the benchmarks of `softnpu bench` (ARGS: some of their names) and write docs/performance.md from their figures."""
+    launcher = build_bridge(environment.torch_versions(arguments.torch)[0])
+    run(launcher, "-m", "softnpu_command", "bench", "--output", "bench/results", *arguments.rest)
+    run(sys.executable, "tools/make_performance_doc.py")
 
 
 FUZZ_SECONDS = 600
@@ -223,10 +225,11 @@ def command_fuzz(arguments: argparse.Namespace) -> None:
 
 
 def command_docs(arguments: argparse.Namespace) -> None:
-    """Write the pages that are made from tables: docs/environment.md, docs/aclnn.md."""
+    """Write the pages that are made from tables: docs/environment.md, docs/aclnn.md, docs/performance.md."""
     build_c(BUILD / "c")
     run(sys.executable, "tools/make_environment_doc.py")
     run(environment.ensure(environment.torch_versions(arguments.torch)[0]), "tools/make_aclnn_doc.py")
+    run(sys.executable, "tools/make_performance_doc.py")
 
 
 def command_soak(arguments: argparse.Namespace) -> None:
