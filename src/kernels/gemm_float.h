@@ -20,6 +20,20 @@ static inline const void *GEMM_NAME(at, TAG)(const struct gemm_operand *m, int64
                                                                                                                 : 2);
 }
 
+/* Half values of n sums in a row. */
+static void GEMM_NAME(narrow, TAG)(const REAL *in, REAL alpha, enum dtype dtype, int64_t n, uint16_t *out)
+{
+    if (dtype == DTYPE_BF16) {
+        INDEPENDENT_ITERATIONS
+        for (int64_t i = 0; i < n; ++i)
+            out[i] = half_bf16_from_f32((float)(alpha * in[i]));
+        return;
+    }
+    INDEPENDENT_ITERATIONS
+    for (int64_t i = 0; i < n; ++i)
+        out[i] = half_f16_from_f32((float)(alpha * in[i]));
+}
+
 /* out = alpha * sum + beta * addend for the tile; sum may be out itself. */
 static void GEMM_NAME(finish_tile, TAG)(const struct gemm_problem *p, const struct gemm_tile *tile, const REAL *sum,
                                         int64_t sum_stride)
@@ -44,12 +58,44 @@ static void GEMM_NAME(finish_tile, TAG)(const struct gemm_problem *p, const stru
                     out[j] = alpha * in[j];
             continue;
         }
+        if (p->out_column_stride == 1 && !add && (out_dtype == DTYPE_F16 || out_dtype == DTYPE_BF16)) {
+            GEMM_NAME(narrow, TAG)(in, alpha, out_dtype, tile->columns, (uint16_t *)p->out + base);
+            continue;
+        }
         for (int64_t j = 0; j < tile->columns; ++j) {
             REAL value = alpha * in[j];
             if (add)
                 value += beta * GEMM_NAME(load, TAG)(addend->data, add_base + j * addend->column_stride, add_dtype);
             GEMM_NAME(store, TAG)(p->out, base + j * p->out_column_stride, out_dtype, value);
         }
+    }
+}
+
+/* Rows [first, first + rows) of A, at depths [k, k + depth), as panels. */
+static void GEMM_NAME(pack_block, TAG)(const struct gemm_problem *p, int64_t first, int64_t rows, int64_t k, int64_t depth,
+                                       REAL *panels)
+{
+    const enum dtype dtype = (enum dtype)p->a.dtype;
+    const bool half = dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+    const int64_t groups = (rows + GEMM_MICRO_ROWS - 1) / GEMM_MICRO_ROWS;
+    /* Halves whose rows are neighbours are widened by whole blocks: a panel's few at a time don't fill vectors. */
+    for (int64_t d = 0; half && p->a.row_stride == 1 && d < depth; ++d) {
+        REAL line[GEMM_BLOCK_ROWS];
+        GEMM_NAME(widen, TAG)(GEMM_NAME(at, TAG)(&p->a, first, k + d), dtype, rows, line);
+        for (int64_t g = 0, row = 0; g < groups; ++g) {
+            const int r = (int)((rows - row + groups - g - 1) / (groups - g));
+            for (int i = 0; i < r; ++i)
+                panels[row * depth + d * r + i] = line[row + i];
+            row += r;
+        }
+    }
+    if (half && p->a.row_stride == 1)
+        return;
+    for (int64_t g = 0, row = 0; g < groups; ++g) {
+        const int r = (int)((rows - row + groups - g - 1) / (groups - g));
+        GEMM_NAME(pack_panel, TAG)(GEMM_NAME(at, TAG)(&p->a, first + row, k), dtype, p->a.row_stride, p->a.column_stride, r, r,
+                                   depth, panels + row * depth);
+        row += r;
     }
 }
 
@@ -69,14 +115,7 @@ static void GEMM_NAME(gemm_tile, TAG)(const struct gemm_problem *p, const struct
         }
         for (int64_t i = 0; i < tile->rows; i += GEMM_BLOCK_ROWS) {
             const int64_t rows = tile->rows - i < GEMM_BLOCK_ROWS ? tile->rows - i : GEMM_BLOCK_ROWS;
-            const int64_t groups = (rows + GEMM_MICRO_ROWS - 1) / GEMM_MICRO_ROWS;
-            int64_t row = 0;
-            for (int64_t g = 0; g < groups; ++g) {
-                const int r = (int)((rows - row + groups - g - 1) / (groups - g));
-                GEMM_NAME(pack_panel, TAG)(GEMM_NAME(at, TAG)(&p->a, tile->row + i + row, k), (enum dtype)p->a.dtype,
-                                           p->a.row_stride, p->a.column_stride, r, r, depth, a_panels + row * depth);
-                row += r;
-            }
+            GEMM_NAME(pack_block, TAG)(p, tile->row + i, rows, k, depth, a_panels);
             GEMM_NAME(multiply_block, TAG)(rows, tile->columns, depth, a_panels, b_panels, c + i * c_stride, c_stride, k > 0);
         }
     }
