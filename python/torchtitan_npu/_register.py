@@ -67,6 +67,8 @@ def attribute(name: str) -> Any:
         return getattr(importlib.import_module(_surroundings.ALIAS), name)
     if name == "save":
         return importlib.import_module("torchtitan_npu._serialization").save
+    if name in (fused := importlib.import_module("torchtitan_npu._fused")).__all__:
+        return getattr(fused, name)
     raise AttributeError(f"module 'torchtitan_npu' has no attribute {name!r}")
 
 
