@@ -1,5 +1,6 @@
 # What the public interface is made of, generated before anything compiles:
-#   include/aclnnop/aclnn_*.h   prototypes of the implemented operators (src/aclnn/prototypes.tsv x operators.def)
+#   include/aclnnop/aclnn_*.h   prototypes of the implemented operators (src/aclnn/prototypes.tsv x operators.def), under CANN's
+#                               header names (src/aclnn/headers.tsv)
 #   public_names.h              #define aclnnAdd core_aclnnAdd ... : inside the core every public name carries a prefix, so that
 #                               the sonames can export the plain names and jump to it
 #   sonames/*.S, *.map          those jumps, and the version scripts
@@ -22,6 +23,7 @@ add_custom_command(
           --cc ${CMAKE_C_COMPILER}
   COMMAND ${CMAKE_COMMAND} -E touch ${interface_stamp}
   DEPENDS ${operator_tables} ${soname_lists} ${public_headers} ${interface_tool} ${CMAKE_SOURCE_DIR}/tools/make_unsupported.py
-          ${CMAKE_SOURCE_DIR}/src/aclnn/prototypes.tsv ${CMAKE_SOURCE_DIR}/src/runtime/unsupported.txt
+          ${CMAKE_SOURCE_DIR}/src/aclnn/prototypes.tsv ${CMAKE_SOURCE_DIR}/src/aclnn/headers.tsv
+          ${CMAKE_SOURCE_DIR}/src/runtime/unsupported.txt
   VERBATIM)
 add_custom_target(public_interface DEPENDS ${interface_stamp})

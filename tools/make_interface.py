@@ -1,7 +1,8 @@
 """Writes what the build derives from the operator tables: aclnnop headers, the core's name prefixes, the soname jumps.
 
 Inputs: src/aclnn/operators.def (implemented operators), src/aclnn/prototypes.tsv (C arguments of each, from CANN's public
-operator documents), src/sonames/<library>.txt (one exported symbol a line; '@operators' stands for all operator pairs), src/runtime/unsupported.txt.
+operator documents), src/aclnn/headers.tsv (names of CANN's headers that don't follow from the operators'),
+src/sonames/<library>.txt (one exported symbol a line; '@operators' stands for all operator pairs), src/runtime/unsupported.txt.
 """
 
 from __future__ import annotations
@@ -50,14 +51,20 @@ def header_name(operator: str) -> str:
     return f"aclnn_{snake}.h"
 
 
-# Operators that upstream declares in another one's header; names that only add an "s" (aclnnAdds in aclnn_add.h) follow by rule.
-DECLARED_WITH = {"Clamp": ("ClampMin", "ClampMax", "ClampTensor", "ClampMinTensor", "ClampMaxTensor"), "Div": ("DivMod",)}
+def read_headers(path: Path, prototypes: dict[str, tuple[str, str]]) -> dict[str, list[str]]:
+    """CANN's header name -> the operators that it declares and whose names give another header."""
+    rows = (line.split("\t") for line in path.read_text().splitlines() if line and not line.startswith("#"))
+    declared = {header: operators.split() for header, operators in rows}
+    unknown = {name for names in declared.values() for name in names if not {name, f"Inplace{name}"} & prototypes.keys()}
+    if unknown:
+        raise SystemExit(f"headers.tsv names operators that aren't in prototypes.tsv: {sorted(unknown)}")
+    return declared
 
 
-def companions(operator: str, files: dict[str, list[str]]) -> list[str]:
-    """The headers that an operator's header includes, so that programs written for upstream's headers find what they call."""
-    names = [header_name(other) for other in (f"{operator}s", *DECLARED_WITH.get(operator, ()))]
-    return [name for name in names if name in files]
+def includes(operators: list[str], files: dict[str, list[str]], itself: str = "") -> list[str]:
+    """Lines that include the operators' own headers, those that are here, each once."""
+    names = dict.fromkeys(map(header_name, operators))
+    return [f'#include "aclnnop/{name}"' for name in names if name in files and name != itself]
 
 
 def write_if_changed(path: Path, text: str) -> None:
@@ -73,16 +80,24 @@ def single_functions(source: Path) -> list[str]:
     return [str(name) for name in names]
 
 
-def write_headers(operators: list[str], singles: list[str], prototypes: dict[str, tuple[str, str]], folder: Path) -> None:
-    """One header for each operator, its in-place twin and the single functions whose names begin with its."""
+def write_headers(
+    operators: list[str], singles: list[str], prototypes: dict[str, tuple[str, str]], declared: dict[str, list[str]], folder: Path
+) -> None:
+    """One header for each operator, its in-place twin and the single functions whose names begin with its; CANN's other names include these."""
     files: dict[str, list[str]] = {}
     for operator in operators:
         if operator not in prototypes:
             raise SystemExit(f"operators.def: aclnn{operator} isn't in prototypes.tsv")
         files.setdefault(header_name(operator), []).append(operator)
+    collections = {name: lines for name, members in declared.items() if name not in files and (lines := includes(members, files))}
     for stale in folder.glob("aclnn_*.h"):
-        if stale.name not in files:
+        if stale.name not in files and stale.name not in collections:
             stale.unlink()
+    for name, lines in collections.items():
+        write_if_changed(
+            folder / name,
+            "\n".join(["/* CANN's name for the headers of these operators; made by the build from src/aclnn/headers.tsv. */", *lines, ""]),
+        )
     for name, members in files.items():
         guard = "ACLNNOP_" + name.upper().replace(".", "_")
         serves = "; ".join(prototypes[member][1] for member in members) or "-"
@@ -97,8 +112,7 @@ def write_headers(operators: list[str], singles: list[str], prototypes: dict[str
             )
             lines += [f"aclnnStatus aclnn{single}({prototypes[single][0]});\n" for single in singles if single.startswith(member)]
         lines.append("#ifdef __cplusplus\n}\n#endif\n")
-        others = dict.fromkeys(other for member in members for other in companions(member.removeprefix("Inplace"), files))
-        lines += [f'#include "aclnnop/{other}"' for other in others]
+        lines += includes([*(f"{member}s" for member in members), *declared.get(name, [])], files, name)
         write_if_changed(folder / name, "\n".join([*lines, "\n#endif\n"]))
     umbrella = "/* Every operator header, for the core's own sources and for tests. */\n"
     umbrella += "".join(f'#include "aclnnop/{name}"\n' for name in sorted(files))
@@ -167,7 +181,8 @@ def main() -> None:
 
     operators = implemented_operators(options.source, options.cc)
     prototypes = read_prototypes(options.source / "src/aclnn/prototypes.tsv")
-    write_headers(operators, single_functions(options.source), prototypes, options.output / "include/aclnnop")
+    declared = read_headers(options.source / "src/aclnn/headers.tsv", prototypes)
+    write_headers(operators, single_functions(options.source), prototypes, declared, options.output / "include/aclnnop")
 
     write_all_prototypes(prototypes, options.output / "include/all_prototypes.h")
 

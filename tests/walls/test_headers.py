@@ -14,6 +14,7 @@ import pytest
 from walls_support import ROOT, run
 
 sys.path.insert(0, str(ROOT / "tools"))
+import make_interface
 import make_unsupported
 
 # From CANN's public documents of the interface.
@@ -80,6 +81,24 @@ def test_each_header_compiles_alone(language: str, c_build: Path) -> None:
 
     with ThreadPoolExecutor(2) as pool:
         assert [text for text in pool.map(complaints, headers) if text] == []
+
+
+def test_cann_s_header_names_declare_their_operators(c_build: Path) -> None:
+    """A program written for CANN's headers finds the operators where CANN declares them (src/aclnn/headers.tsv)."""
+    here = set(make_interface.implemented_operators(ROOT, "cc"))
+    prototypes = make_interface.read_prototypes(ROOT / "src/aclnn/prototypes.tsv")
+    rows = make_interface.read_headers(ROOT / "src/aclnn/headers.tsv", prototypes)
+    uses = {header: [name for base in bases for name in (base, f"Inplace{base}") if name in here] for header, bases in rows.items()}
+
+    def complaints(header: str) -> str:
+        calls = " ".join(f"p = (call)aclnn{name}GetWorkspaceSize; p = (call)aclnn{name};" for name in uses[header])
+        text = f'#include "aclnnop/{header}"\ntypedef void (*call)(void); call use(void) {{ call p; {calls} return p; }}\n'
+        flags = ["-std=c11", "-Werror=implicit-function-declaration", "-fsyntax-only", f"-I{ROOT / 'include'}", f"-I{c_build / 'include'}"]
+        done = run("cc", *flags, "-x", "c", "-", text=text)
+        return f"{header}: {done.stderr}" if done.returncode else ""
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [text for text in pool.map(complaints, [header for header, names in uses.items() if names]) if text] == []
 
 
 def test_values_and_sizes(c_build: Path) -> None:
