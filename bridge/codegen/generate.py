@@ -119,6 +119,9 @@ def meta_call(group: NativeFunctionsGroup, f: NativeFunction) -> str:
 def register(piece: Piece, f: NativeFunction, name: str, entry: dict) -> None:
     """Registers a wrapper, unless the loaded CANN lacks what it calls."""
     functions = [entry[key] for key in ("call", "scalar_call") if key in entry]
+    if "composed" in entry:
+        piece.registrations.append(f'm.impl("{f.func.name}", TORCH_FN({name}));')
+        return
     condition = " && ".join(f'available("{function}")' for function in functions)
     piece.registrations.append(f'if ({condition})\n    m.impl("{f.func.name}", TORCH_FN({name}));')
 
@@ -226,12 +229,19 @@ def structured_piece(torch: Torch, entry: dict) -> Piece:
         piece.text.append(
             f"{declare(f, name)} {{\n{fast_path(entry, kind, names)}{device_guard(parameters(f))}{before(entry)}"
             f"{out_check(f, entry) if kind == SchemaKind.out else ''}  {made}\n"
-            f"  kernel.meta({meta_call(group, f)});\n  check(npu_{entry['call']}({call_arguments(f, entry, outputs)}));\n"
+            f"  kernel.meta({meta_call(group, f)});\n  {kernel_call(f, entry, names, outputs)}\n"
             f"  return {result};\n}}\n"
         )
         register(piece, f, f"{space}::{name}", entry)
     piece.text.append(f"}} // namespace {space}\n")
     return piece
+
+
+def kernel_call(f: NativeFunction, entry: dict, names: list[str], outputs: list[str]) -> str:
+    """Statement that computes: a C function of op_plugin, or the adapter's own composition of other operators."""
+    if "composed" in entry:
+        return f"{entry['composed']}({', '.join([*names, *outputs])});"
+    return f"check(npu_{entry['call']}({call_arguments(f, entry, outputs)}));"
 
 
 def structured_name(group: NativeFunctionsGroup) -> str:
@@ -391,6 +401,7 @@ SHARD = """// Made by bridge/codegen/generate.py. Wrappers of: {names}
 #include <torch/library.h>
 
 #include "bridge/operators/complex.h"
+#include "bridge/operators/composed.h"
 #include "bridge/operators/fast.h"
 #include "bridge/operators/registry.h"
 #include "bridge/operators/shapes.h"

@@ -58,6 +58,7 @@ Tensor summed_products(const Tensor &self, const Tensor &batch1, const Tensor &b
 
 Tensor &summed_products_into(const Tensor &self, const Tensor &batch1, const Tensor &batch2, const Scalar &beta,
                              const Scalar &alpha, Tensor &out) {
+  check_out_type(out, self.scalar_type(), "addbmm");
   write_out(out, summed_products(self, batch1, batch2, beta, alpha));
   return out;
 }
@@ -96,6 +97,7 @@ Tensor membership(const Tensor &elements, const Tensor &wanted, bool, bool inver
 }
 
 Tensor &membership_into(const Tensor &elements, const Tensor &wanted, bool assume_unique, bool invert, Tensor &out) {
+  check_out_type(out, at::kBool, "isin");
   write_out(out, membership(elements, wanted, assume_unique, invert));
   return out;
 }
@@ -109,6 +111,7 @@ Tensor number_membership(const Scalar &element, const Tensor &wanted, bool assum
 }
 
 Tensor &number_membership_into(const Scalar &element, const Tensor &wanted, bool assume_unique, bool invert, Tensor &out) {
+  check_out_type(out, at::kBool, "isin");
   write_out(out, number_membership(element, wanted, assume_unique, invert));
   return out;
 }

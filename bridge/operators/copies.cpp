@@ -107,6 +107,7 @@ at::Tensor &conjugate(at::Tensor &tensor) {
 }
 
 at::Tensor &conjugate_out(const at::Tensor &self, at::Tensor &out) {
+  check_out_type(out, self.scalar_type(), "conj_physical");
   out.resize_(self.sizes());
   out.copy_(self);
   return conjugate(out);

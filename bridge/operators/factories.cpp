@@ -95,6 +95,18 @@ at::TensorOptions real_options(const at::Tensor &tensor) {
   return tensor.options().dtype(c10::toRealValueType(tensor.scalar_type()));
 }
 
+/* torch converts the ends of a range to an integer type before it makes steps between them. */
+at::Scalar end_like(const at::Tensor &out, const at::Scalar &end) {
+  switch (out.scalar_type()) {
+  case at::kByte: return static_cast<int64_t>(end.to<uint8_t>());
+  case at::kChar: return static_cast<int64_t>(end.to<int8_t>());
+  case at::kShort: return static_cast<int64_t>(end.to<int16_t>());
+  case at::kInt: return static_cast<int64_t>(end.to<int32_t>());
+  case at::kLong: return end.to<int64_t>();
+  default: return end;
+  }
+}
+
 at::Tensor &linspace_out(const at::Scalar &start, const at::Scalar &end, int64_t steps, at::Tensor &out) {
   TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
   const OnDevice guard(device_index_of(out));
@@ -105,7 +117,7 @@ at::Tensor &linspace_out(const at::Scalar &start, const at::Scalar &end, int64_t
     at::real(out).copy_(at::linspace(first.real(), last.real(), steps, real_options(out)));
     at::imag(out).copy_(at::linspace(first.imag(), last.imag(), steps, real_options(out)));
   } else if (steps > 0) {
-    check(npu_linspace(argument(start), argument(end), steps, argument(out), stream()));
+    check(npu_linspace(argument(end_like(out, start)), argument(end_like(out, end)), steps, argument(out), stream()));
   }
   return out;
 }
@@ -118,7 +130,7 @@ at::Tensor &logspace_out(const at::Scalar &start, const at::Scalar &end, int64_t
   if (out.is_complex())
     return at::pow_out(out, base, at::linspace(start, end, steps, out.options()));
   if (steps > 0)
-    check(npu_logspace(argument(start), argument(end), steps, base, argument(out), stream()));
+    check(npu_logspace(argument(end_like(out, start)), argument(end_like(out, end)), steps, base, argument(out), stream()));
   return out;
 }
 

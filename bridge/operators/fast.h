@@ -101,6 +101,12 @@ inline bool alpha_fits(const at::Tensor &self, const c10::Scalar &alpha) {
 /* Bitwise operators: torch refuses what has no bits; bool has rules of its own. */
 inline bool is_integer(const at::Tensor &self) { return c10::isIntegralType(self.scalar_type(), false); }
 
+/* gelu: torch refuses other words; true, so that it can stand in a condition. */
+inline bool check_approximation(std::string_view approximate) {
+  TORCH_CHECK(approximate == "none" || approximate == "tanh", "approximate argument must be either none or tanh.");
+  return true;
+}
+
 /* div: torch refuses other words. */
 inline bool is_rounding(std::optional<std::string_view> mode) { return mode && (*mode == "trunc" || *mode == "floor"); }
 

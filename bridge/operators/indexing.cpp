@@ -7,6 +7,7 @@
 #include <ATen/native/TensorAdvancedIndexingUtils.h>
 #include <torch/library.h>
 
+#include "bridge/operators/composed.h"
 #include "bridge/operators/registry.h"
 #include "bridge/operators/shapes.h"
 
@@ -186,6 +187,7 @@ at::Tensor select_masked(const at::Tensor &self, const at::Tensor &mask) {
 
 at::Tensor &masked_select_out(const at::Tensor &self, const at::Tensor &mask, at::Tensor &out) {
   check_apart(out, self, mask);
+  check_out_type(out, self.scalar_type(), "masked_select()");
   write_out(out, select_masked(self, mask));
   return out;
 }
@@ -218,20 +220,19 @@ std::tuple<at::Tensor, at::Tensor> unique(const at::Tensor &self, bool sorted, b
 
 Three unique_consecutive(const at::Tensor &self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
   const OnDevice guard(device_index_of(self));
-  constexpr int64_t flat = 1000; // CANN's spelling of "no dimension"
-  const bool along = dim && self.dim() > 0;
-  const int64_t count = along ? self.size(*dim) : self.numel();
-  const at::Tensor moved = along ? self.movedim(*dim, 0).contiguous() : self;
-  const at::Tensor values = along ? empty(moved.sizes(), self.scalar_type()) : empty({count}, self.scalar_type());
-  const at::Tensor inverse = empty(!return_inverse ? at::IntArrayRef{0} : along ? at::IntArrayRef(count) : self.sizes(), at::kLong);
+  constexpr int64_t flat = 1000; // CANN's spelling of "no dimension", the only case that cards take
+  if (dim && self.dim() > 0)
+    return runs_along(self, *dim, return_inverse, return_counts);
+  const int64_t count = self.numel();
+  const at::Tensor values = empty({count}, self.scalar_type());
+  const at::Tensor inverse = empty(return_inverse ? self.sizes() : at::IntArrayRef{0}, at::kLong);
   const at::Tensor counts = empty({return_counts ? count : 0}, at::kLong);
   if (self.numel() == 0)
     return {values, inverse, counts};
   npu_shape shapes[3]{};
-  check(npu_unique_consecutive(argument(moved), return_inverse, return_counts, along ? 0 : flat, argument(values),
-                               argument(inverse), argument(counts), shapes, stream()));
-  const at::Tensor found = shrunk(values, shapes[0]);
-  return {along ? found.movedim(0, *dim) : found, inverse, return_counts ? shrunk(counts, shapes[0]) : counts};
+  check(npu_unique_consecutive(argument(self), return_inverse, return_counts, flat, argument(values), argument(inverse),
+                               argument(counts), shapes, stream()));
+  return {shrunk(values, shapes[0]), inverse, return_counts ? shrunk(counts, shapes[0]) : counts};
 }
 
 at::Tensor bincount(const at::Tensor &self, const std::optional<at::Tensor> &weights, int64_t minlength) {
@@ -272,6 +273,7 @@ at::Tensor search_sorted(const at::Tensor &sequence, const at::Tensor &self, boo
 
 at::Tensor &searchsorted_out(const at::Tensor &sequence, const at::Tensor &self, bool out_int32, bool right,
                              std::optional<std::string_view> side, const std::optional<at::Tensor> &sorter, at::Tensor &out) {
+  check_out_type(out, out_int32 ? at::kInt : at::kLong, "torch.searchsorted()");
   write_out(out, search_sorted(sequence, self, out_int32, right, side, sorter));
   return out;
 }

@@ -29,6 +29,13 @@ std::vector<int64_t> convolution_sizes(const at::Tensor &input, const at::Tensor
 at::Tensor convolution(const at::Tensor &input, const at::Tensor &weight, const OptionalTensor &bias, at::IntArrayRef stride,
                        at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
                        int64_t groups) {
+  if (input.scalar_type() == at::kLong && weight.scalar_type() == at::kLong) { // exact while no sum needs more than 53 bits
+    const OptionalTensor wide = bias && bias->defined() ? OptionalTensor(bias->to(at::kDouble)) : std::nullopt;
+    return convolution(input.to(at::kDouble), weight.to(at::kDouble), wide, stride, padding, dilation, transposed, output_padding,
+                       groups)
+        .round()
+        .to(at::kLong);
+  }
   TORCH_CHECK(input.is_floating_point() || input.is_complex(), "\"convolution_overrideable\" not implemented for '",
               toString(input.scalar_type()), "'");
   const OnDevice guard(device_index_of(input));
@@ -86,6 +93,39 @@ Three batch_norm_no_stats(const at::Tensor &input, const OptionalTensor &weight,
   return batch_norm(input, weight, bias, std::nullopt, std::nullopt, training, momentum, eps);
 }
 
+using ThreeOut = std::tuple<at::Tensor &, at::Tensor &, at::Tensor &>;
+
+ThreeOut batch_norm_out(const at::Tensor &input, const OptionalTensor &weight, const OptionalTensor &bias,
+                        const OptionalTensor &running_mean, const OptionalTensor &running_var, bool training, double momentum,
+                        double eps, at::Tensor &out, at::Tensor &save_mean, at::Tensor &save_invstd) {
+  const auto [made, mean, invstd] = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  write_out(out, made);
+  write_out(save_mean, mean);
+  write_out(save_invstd, invstd);
+  return {out, save_mean, save_invstd};
+}
+
+ThreeOut batch_norm_legit_out(const at::Tensor &input, const OptionalTensor &weight, const OptionalTensor &bias,
+                              at::Tensor &running_mean, at::Tensor &running_var, bool training, double momentum, double eps,
+                              at::Tensor &out, at::Tensor &save_mean, at::Tensor &save_invstd) {
+  return batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps, out, save_mean, save_invstd);
+}
+
+ThreeOut batch_norm_no_stats_out(const at::Tensor &input, const OptionalTensor &weight, const OptionalTensor &bias, bool training,
+                                 double momentum, double eps, at::Tensor &out, at::Tensor &save_mean, at::Tensor &save_invstd) {
+  return batch_norm_out(input, weight, bias, std::nullopt, std::nullopt, training, momentum, eps, out, save_mean, save_invstd);
+}
+
+/* torch's newer pair of forward and backward; the reserve is for libraries that keep something. */
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_with_update(const at::Tensor &input,
+                                                                                  const OptionalTensor &weight,
+                                                                                  const OptionalTensor &bias,
+                                                                                  at::Tensor &running_mean, at::Tensor &running_var,
+                                                                                  double momentum, double eps) {
+  const auto [out, mean, invstd] = batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
+  return {out, mean, invstd, empty({0}, at::kByte)};
+}
+
 Three batch_norm_backward(const at::Tensor &grad_out, const at::Tensor &input, const OptionalTensor &weight,
                           const OptionalTensor &running_mean, const OptionalTensor &running_var, const OptionalTensor &save_mean,
                           const OptionalTensor &save_invstd, bool train, double eps, std::array<bool, 3> mask) {
@@ -99,6 +139,13 @@ Three batch_norm_backward(const at::Tensor &grad_out, const at::Tensor &input, c
                                 argument(train ? save_invstd : OptionalTensor()), train, eps, argument(mask), argument(grad_input),
                                 argument(grad_weight), argument(grad_bias), stream()));
   return {grad_input, grad_weight, grad_bias};
+}
+
+Three batch_norm_update_backward(const at::Tensor &grad_out, const at::Tensor &input, const at::Tensor &weight,
+                                 const OptionalTensor &running_mean, const OptionalTensor &running_var,
+                                 const OptionalTensor &save_mean, const OptionalTensor &save_var, bool update, double eps,
+                                 std::array<bool, 3> mask, const at::Tensor &) {
+  return batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_var, update, eps, mask);
 }
 
 /* The mask is a bool tensor, as torch's other devices return it. */
@@ -118,7 +165,10 @@ std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor &input, double p, st
 
 at::Tensor dropout_backward(const at::Tensor &grad, const at::Tensor &mask, double scale) {
   const OnDevice guard(device_index_of(grad, mask));
-  const Operand given = argument(grad), kept = argument(mask);
+  if (!c10::isFloatingType(grad.scalar_type())) // torch's own product, with its promotion
+    return grad.mul(mask).mul(scale);
+  const at::Tensor dense = mask.contiguous();
+  const Operand given = argument(grad), kept = argument(dense);
   const at::Tensor out = like(grad);
   if (scale == 0) // p was 1
     check(npu_zero(Plain(out), stream()));
@@ -136,9 +186,15 @@ void register_network(torch::Library &m) {
     m.impl("native_batch_norm", TORCH_FN(batch_norm));
     m.impl("_native_batch_norm_legit", TORCH_FN(batch_norm_legit));
     m.impl("_native_batch_norm_legit.no_stats", TORCH_FN(batch_norm_no_stats));
+    m.impl("native_batch_norm.out", TORCH_FN(batch_norm_out));
+    m.impl("_native_batch_norm_legit.out", TORCH_FN(batch_norm_legit_out));
+    m.impl("_native_batch_norm_legit.no_stats_out", TORCH_FN(batch_norm_no_stats_out));
+    m.impl("_batch_norm_with_update", TORCH_FN(batch_norm_with_update));
   }
   if (available("batch_norm_backward"))
     m.impl("native_batch_norm_backward", TORCH_FN(batch_norm_backward));
+  if (available("batch_norm_backward"))
+    m.impl("batch_norm_backward", TORCH_FN(batch_norm_update_backward));
   if (available("dropout") && available("dropout_apply")) {
     m.impl("native_dropout", TORCH_FN(dropout));
     m.impl("native_dropout_backward", TORCH_FN(dropout_backward));

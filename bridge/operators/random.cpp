@@ -168,6 +168,7 @@ at::Tensor draw(const at::Tensor &self, int64_t samples, bool replacement, Gen g
 }
 
 at::Tensor &multinomial_out(const at::Tensor &self, int64_t samples, bool replacement, Gen generator, at::Tensor &out) {
+  check_out_type(out, at::kLong, "multinomial");
   write_out(out, draw(self, samples, replacement, generator));
   return out;
 }

@@ -183,6 +183,10 @@ at::Tensor max_pool3d_result(const at::Tensor &self, at::IntArrayRef kernel, at:
   TORCH_CHECK(fits(padding), "max_pool3d: padding must either be a single int, or a tuple of three ints");
   TORCH_CHECK(fits(dilation), "max_pool3d: dilation must be either a single int, or a tuple of three ints");
   TORCH_CHECK(self.dim() == 4 || self.dim() == 5, "non-empty 4D or 5D (batch mode) tensor expected for input");
+  for (int64_t d = self.dim() - 4; d < self.dim(); ++d)
+    TORCH_CHECK(self.size(d) > 0,
+                "max_pool3d: Expected input's non-batch dimensions to have positive length, but input has a shape of ",
+                self.sizes(), " and non-batch dimension ", d, " has length zero!");
   std::vector<int64_t> sizes = self.sizes().vec();
   for (size_t d = 0; d < 3; ++d) {
     int64_t &size = sizes[sizes.size() - 3 + d];
@@ -323,7 +327,7 @@ void check_roll(const at::Tensor &self, at::IntArrayRef shifts, at::IntArrayRef 
   TORCH_CHECK(shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1),
               "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
   for (const int64_t dim : dims)
-    at::maybe_wrap_dim(dim, self.dim());
+    at::maybe_wrap_dim(dim, self.dim(), /*wrap_scalar=*/false);
 }
 
 bool isclose_fits(const at::Tensor &self, const at::Tensor &other) {
@@ -439,6 +443,34 @@ at::Tensor reduced(const at::Tensor &self, at::OptionalIntArrayRef dim, bool kee
   const int64_t ndim = self.dim();
   const auto mask = at::native::make_dim_mask(dim, ndim);
   return empty(at::native::shape_from_dim_mask(self, mask, keepdim), type);
+}
+
+void check_out_type(const at::Tensor &out, c10::ScalarType type, const char *name) {
+  TORCH_CHECK(out.scalar_type() == type, name, ": expected out of type ", type, ", but got ", out.scalar_type());
+}
+
+/* Planes or volumes of max_unpool2d and 3d; output_size says which. */
+at::Tensor unpooled(const at::Tensor &self, const at::Tensor &indices, at::IntArrayRef output_size) {
+  const int64_t axes = static_cast<int64_t>(output_size.size()), first = self.dim() - axes;
+  TORCH_CHECK(indices.scalar_type() == at::kLong, "elements in indices should be type int64 but got: ", indices.scalar_type());
+  TORCH_CHECK(first == 1 || first == 2, "Input to max_unpooling", axes, "d should be a ", axes + 1, "d or ", axes + 2,
+              "d Tensor, but got a tensor with ", self.dim(), " dimensions");
+  TORCH_CHECK(self.sizes() == indices.sizes(), "Expected shape of indices to be: ", self.sizes(), " but got: ", indices.sizes());
+  for (int64_t d = 1; d < self.dim(); ++d)
+    TORCH_CHECK(self.size(d) > 0, "max_unpooling", axes,
+                "d(): Expected input to have non-zero size for non-batch dimensions, but got ", self.sizes(), " with dimension ", d,
+                " being empty.");
+  std::vector<int64_t> sizes(self.sizes().begin(), self.sizes().begin() + first);
+  sizes.insert(sizes.end(), output_size.begin(), output_size.end());
+  return empty(sizes, self.scalar_type());
+}
+
+void check_unpool_windows(at::IntArrayRef stride, at::IntArrayRef padding) {
+  TORCH_CHECK(stride.size() == 3,
+              "There should be exactly three elements (depth, height, width) in stride, but got: ", stride.size(), " elements.");
+  TORCH_CHECK(padding.size() == 3,
+              "There should be exactly three elements (depth, height, width) in padding, but got: ", padding.size(), " elements.");
+  TORCH_CHECK(stride[0] > 0 && stride[1] > 0 && stride[2] > 0, "strides should be greater than zero, but got stride: ", stride);
 }
 
 void write_out(const at::Tensor &out, const at::Tensor &value) {

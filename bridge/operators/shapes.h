@@ -77,6 +77,18 @@ void check_flip(const at::Tensor &self, at::IntArrayRef dims);
 void check_layer_norm(const at::Tensor &input, at::IntArrayRef normalized_shape, const std::optional<at::Tensor> &weight,
                       const std::optional<at::Tensor> &bias);
 
+/* Indices of a type that CANN doesn't take, as int64. */
+inline at::Tensor places(const at::Tensor &index) {
+  const c10::ScalarType type = index.scalar_type();
+  return type == at::kLong || type == at::kInt || !c10::isIntegralType(type, false) ? index : index.to(at::kLong);
+}
+/* A bound for integers: without what is behind the point. */
+inline c10::Scalar whole_for(const at::Tensor &self, const c10::Scalar &bound) {
+  return c10::isIntegralType(self.scalar_type(), false) && bound.isFloatingPoint() ? c10::Scalar(bound.toLong()) : bound;
+}
+at::Tensor unpooled(const at::Tensor &self, const at::Tensor &indices, at::IntArrayRef output_size);
+void check_unpool_windows(at::IntArrayRef stride, at::IntArrayRef padding);
+
 void check_roll(const at::Tensor &self, at::IntArrayRef shifts, at::IntArrayRef dims);
 /* What the C functions compute as torch does; it has more types and also broadcasts. */
 bool isclose_fits(const at::Tensor &self, const at::Tensor &other);
@@ -115,6 +127,8 @@ inline at::Tensor tensor_of(const std::optional<at::Tensor> &tensor) { return te
 at::Tensor distinct(const at::Tensor &self);
 at::Tensor mask_of_distinct(const at::Tensor &self, const at::Tensor &mask);
 
+/* torch's refusal of an out tensor of another type, by operators that don't cast. */
+void check_out_type(const at::Tensor &out, c10::ScalarType type, const char *name);
 /* out= of an operator without meta function: resizes, casts, copies. */
 void write_out(const at::Tensor &out, const at::Tensor &value);
 inline void check_inplace_result(const at::Tensor &self, const at::Tensor &result) {

@@ -42,6 +42,11 @@ static inline int32_t scatter_row(const float *from, const int32_t *where, int32
     return x;
 }
 
+#define LOWEST (-(REAL)__builtin_inf())
+#define IS_NAN(value) ((value) != (value))
+#define ADD(a, b) ((a) + (b))
+#define DIVIDE(a, b) ((a) / (b))
+
 #define REAL float
 #define TAG f32
 #define SCATTER_ROW scatter_row
@@ -52,6 +57,23 @@ static inline int32_t scatter_row(const float *from, const int32_t *where, int32
 
 #define REAL double
 #define TAG f64
+#define SCATTER_ROW(from, where, first, width, count, top, bottom) 0
+#include "kernels/pool_float.h"
+#undef REAL
+#undef TAG
+#undef SCATTER_ROW
+
+#undef LOWEST
+#undef IS_NAN
+#undef ADD
+#undef DIVIDE
+/* Integers, which wrap; a mean drops what is behind the point. */
+#define LOWEST INT64_MIN
+#define IS_NAN(value) 0
+#define ADD(a, b) ((int64_t)((uint64_t)(a) + (uint64_t)(b)))
+#define DIVIDE(a, b) ((b) == -1 ? (int64_t)(0 - (uint64_t)(a)) : (a) / (b))
+#define REAL int64_t
+#define TAG i64
 #define SCATTER_ROW(from, where, first, width, count, top, bottom) 0
 #include "kernels/pool_float.h"
 #undef REAL
@@ -75,7 +97,7 @@ static void narrow_index(const int64_t *in, int32_t *out, int64_t n)
      adaptive_max_##tag}
 
 const struct pool_kernels KERNEL_TABLE(pool_kernels) = {
-    .real = {[ACCUMULATE_F64] = TABLE(f64), [ACCUMULATE_F32] = TABLE(f32)},
+    .real = {[ACCUMULATE_F64] = TABLE(f64), [ACCUMULATE_F32] = TABLE(f32), [ACCUMULATE_I64] = TABLE(i64)},
     .widen_index = widen_index,
     .narrow_index = narrow_index,
 };

@@ -31,7 +31,7 @@ struct pool_float_kernels {
 };
 
 struct pool_kernels {
-    struct pool_float_kernels real[ACCUMULATE_COUNT]; /* f64 and f32 */
+    struct pool_float_kernels real[ACCUMULATE_COUNT];
     void (*widen_index)(const int32_t *in, int64_t *out, int64_t n);
     void (*narrow_index)(const int64_t *in, int32_t *out, int64_t n);
 };

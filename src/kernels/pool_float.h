@@ -1,4 +1,4 @@
-/* Template: pooling kernels for one float type; REAL, TAG and SCATTER_ROW (does the first
+/* Template: pooling kernels for one type; REAL, TAG, LOWEST, IS_NAN, ADD, DIVIDE and SCATTER_ROW (does the first
  * windows of a row with vectors, returns how many) are the includer's. */
 #define NAME_(name, tag) name##_##tag
 #define NAME__(name, tag) NAME_(name, tag)
@@ -17,13 +17,13 @@ static void NAME(max_halving)(const REAL *in, const struct pool_shape *s, REAL *
         for (int32_t x = 0; x < count; ++x) {
             const REAL a = top[2 * x], b = top[2 * x + 1], c = bottom[2 * x], d = bottom[2 * x + 1];
             const int32_t at = first + 2 * x;
-            const int take_b = (b > a) | (b != b);
+            const int take_b = (b > a) | IS_NAN(b);
             const REAL ab = take_b ? b : a;
             const int32_t at_ab = take_b ? at + 1 : at;
-            const int take_c = (c > ab) | (c != c);
+            const int take_c = (c > ab) | IS_NAN(c);
             const REAL abc = take_c ? c : ab;
             const int32_t at_abc = take_c ? at + width : at_ab;
-            const int take_d = (d > abc) | (d != d);
+            const int take_d = (d > abc) | IS_NAN(d);
             best[x] = take_d ? d : abc;
             where[x] = take_d ? at + width + 1 : at_abc;
         }
@@ -56,12 +56,12 @@ static void NAME(max)(const void *in_, const struct pool_shape *s, void *out_, i
                 top += s->dilation_height;
             while (left < 0)
                 left += s->dilation_width;
-            REAL best = -(REAL)__builtin_inf();
+            REAL best = LOWEST;
             int64_t where = top * s->in_width + left;
             for (int64_t i = top; i < bottom; i += s->dilation_height)
                 for (int64_t j = left; j < right; j += s->dilation_width) {
                     const REAL value = in[i * s->in_width + j];
-                    if (value > best || value != value) {
+                    if (value > best || IS_NAN(value)) {
                         best = value;
                         where = i * s->in_width + j;
                     }
@@ -108,7 +108,7 @@ static void NAME(max_backward)(const void *dout_, const int32_t *index, const st
         din[i] = 0;
     for (int64_t i = 0; i < out_count; ++i)
         if ((uint64_t)(int64_t)index[i] < (uint64_t)in_count)
-            din[index[i]] += dout[i];
+            din[index[i]] = ADD(din[index[i]], dout[i]);
 }
 
 struct NAME(window) {
@@ -153,8 +153,8 @@ static struct NAME(window) NAME(adaptive_window)(const struct pool_shape *s, int
                 REAL sum = 0;                                                              \
                 for (int64_t i = w.top; i < w.bottom; ++i)                                 \
                     for (int64_t j = w.left; j < w.right; ++j)                             \
-                        sum += in[i * s->in_width + j];                                    \
-                out[y * s->out_width + x] = w.top < w.bottom && w.left < w.right ? sum / w.divisor : 0; \
+                        sum = ADD(sum, in[i * s->in_width + j]);                           \
+                out[y * s->out_width + x] = w.top < w.bottom && w.left < w.right ? DIVIDE(sum, w.divisor) : 0; \
             }                                                                              \
     }                                                                                      \
     static void NAME(name##_backward)(const void *dout_, const struct pool_shape *s, void *din_) \
@@ -166,10 +166,10 @@ static struct NAME(window) NAME(adaptive_window)(const struct pool_shape *s, int
         for (int64_t y = 0; y < s->out_height; ++y)                                        \
             for (int64_t x = 0; x < s->out_width; ++x) {                                   \
                 const struct NAME(window) w = WINDOW(s, y, x);                             \
-                const REAL share = dout[y * s->out_width + x] / w.divisor;                 \
+                const REAL share = DIVIDE(dout[y * s->out_width + x], w.divisor);          \
                 for (int64_t i = w.top; i < w.bottom; ++i)                                 \
                     for (int64_t j = w.left; j < w.right; ++j)                             \
-                        din[i * s->in_width + j] += share;                                 \
+                        din[i * s->in_width + j] = ADD(din[i * s->in_width + j], share);   \
             }                                                                              \
     }
 AVERAGE(average, NAME(average_window))
@@ -182,12 +182,12 @@ static void NAME(adaptive_max)(const void *in_, const struct pool_shape *s, void
     for (int64_t y = 0; y < s->out_height; ++y)
         for (int64_t x = 0; x < s->out_width; ++x) {
             const struct NAME(window) w = NAME(adaptive_window)(s, y, x);
-            REAL best = -(REAL)__builtin_inf();
+            REAL best = LOWEST;
             int64_t where = w.top * s->in_width + w.left;
             for (int64_t i = w.top; i < w.bottom; ++i)
                 for (int64_t j = w.left; j < w.right; ++j) {
                     const REAL value = in[i * s->in_width + j];
-                    if (value > best || value != value) {
+                    if (value > best || IS_NAN(value)) {
                         best = value;
                         where = i * s->in_width + j;
                     }

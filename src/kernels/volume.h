@@ -28,7 +28,7 @@ struct volume_float_kernels {
 };
 
 struct volume_kernels {
-    struct volume_float_kernels real[ACCUMULATE_COUNT]; /* f64 and f32 */
+    struct volume_float_kernels real[ACCUMULATE_COUNT];
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* Template: kernels on volumes for one float type; REAL and TAG are the includer's. */
+/* Template: kernels on volumes for one type; REAL, TAG, LOWEST, IS_NAN and ADD are the includer's. */
 #define NAME_(name, tag) name##_##tag
 #define NAME__(name, tag) NAME_(name, tag)
 #define NAME(name) NAME__(name, TAG)
@@ -32,12 +32,12 @@ static void NAME(max)(const void *in_, const struct volume_shape *s, void *out_,
                 for (int a = 0; a < 3; ++a)
                     NAME(range)(s, a, at[a], &low[a], &high[a], &step[a]);
                 int64_t where = (low[0] * s->in[1] + low[1]) * s->in[2] + low[2];
-                REAL best = -(REAL)INFINITY;
+                REAL best = LOWEST;
                 for (int64_t i = low[0]; i < high[0]; i += step[0])
                     for (int64_t j = low[1]; j < high[1]; j += step[1])
                         for (int64_t k = low[2]; k < high[2]; k += step[2]) {
                             const int64_t place = (i * s->in[1] + j) * s->in[2] + k;
-                            if (in[place] > best || in[place] != in[place]) {
+                            if (in[place] > best || IS_NAN(in[place])) {
                                 best = in[place];
                                 where = place;
                             }
@@ -58,7 +58,7 @@ static int64_t NAME(scatter)(const void *dout_, const int64_t *index, int64_t n,
         if ((uint64_t)index[i] >= (uint64_t)size)
             ++outside;
         else if (add)
-            din[index[i]] += dout[i];
+            din[index[i]] = ADD(din[index[i]], dout[i]);
         else
             din[index[i]] = dout[i];
     return outside;
@@ -94,7 +94,7 @@ static void NAME(fold)(const void *columns_, const struct volume_shape *s, void 
                 for (int64_t ox = 0; ox < s->out[2]; ++ox, ++from) {
                     const int64_t x = ox * s->stride[2] - s->pad[2] + kx * s->dilation[2];
                     if (inside && x >= 0 && x < s->in[2])
-                        out[y * s->in[2] + x] += *from;
+                        out[y * s->in[2] + x] = ADD(out[y * s->in[2] + x], *from);
                 }
             }
 }

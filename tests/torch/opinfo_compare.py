@@ -24,6 +24,10 @@ WIDER = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.floa
 NO_VALUES = re.compile(r"^(new_)?empty|^empty_|resize|^_?empty_permuted")  # whatever was in memory
 TIES = {"topk", "kthvalue", "sort", "argsort", "mode", "median", "nanmedian"}  # of equal elements any may be named
 FACTORIES = {"arange", "linspace", "logspace"}  # their OpInfos name no device
+STAYS_ON_CPU = {  # positions of numbers in tensors that torch wants there
+    **dict.fromkeys(("_foreach_addcdiv.Tensor", "_foreach_addcdiv_.Tensor", "_foreach_addcmul.Tensor", "_foreach_addcmul_.Tensor"), 3),
+    "randint_like.Tensor": 1,
+}
 CPU_ARGUMENTS = {"tensor_split"}  # torch wants these tensors on the CPU
 
 
@@ -178,11 +182,12 @@ def to_npu(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_neg():
         return torch._neg_view(to_npu(torch._neg_view(tensor.detach())))
     plain = tensor.detach()
-    if plain.is_contiguous() or plain.numel() == 0:
+    held = plain.untyped_storage().nbytes() // plain.element_size()
+    if plain.is_contiguous() and held == plain.numel() or plain.numel() == 0:
         there = plain.to("npu")
     else:
-        span = 1 + sum((size - 1) * stride for size, stride in zip(plain.shape, plain.stride()))
-        there = plain.as_strided((span,), (1,)).to("npu").as_strided(plain.shape, plain.stride())
+        whole = torch.empty(0, dtype=plain.dtype).set_(plain.untyped_storage(), 0, (held,), (1,))
+        there = whole.to("npu").as_strided(plain.shape, plain.stride(), plain.storage_offset())
     return there.requires_grad_(tensor.requires_grad)
 
 
@@ -431,7 +436,7 @@ class Pair:
             words = both(
                 lambda t=theirs: run(copied(sample), t),
                 lambda m=mine: run(on_npu(sample, self.op.name), m),
-                lambda got, expected: self.compare(got, expected, sample if form != "out of other type" else None),
+                lambda got, expected, f=form: self.compare(got, expected, sample if f != "out of other type" else None),
             )
             if not words and form in ("out", "out strided") and before != [tensor.data_ptr() for tensor in tensors_of(mine)]:
                 words = "out was given other memory"
@@ -561,6 +566,13 @@ def judge_overload(function: Any, positional: list[Any], named: dict[str, Any], 
     """Words on one overload with these arguments, with empty outputs where it has some; None when torch's CPU refuses."""
     is_random = torch.Tag.nondeterministic_seeded in function.tags
 
+    def moved(parts: tuple[list[Any], dict[str, Any]]) -> Any:
+        there = on_npu(copied(parts))
+        for name, stays in STAYS_ON_CPU.items():
+            if function.name() == f"aten::{name}":
+                there[0][stays] = parts[0][stays]
+        return there
+
     def run(parts: tuple[Any, dict[str, Any]], out: dict[str, Any]) -> Any:
         result = function(*parts[0], **parts[1], **out)
         return result if result is not None else parts[0][0]
@@ -577,7 +589,7 @@ def judge_overload(function: Any, positional: list[Any], named: dict[str, Any], 
     except Exception:
         return None
     try:
-        got = run(on_npu(copied(parts)), made("npu"))
+        got = run(moved(parts), made("npu"))
         torch.npu.synchronize()
         wide = (lambda: run(mapped(copied(parts), lambda t: t.to(WIDER.get(t.dtype, t.dtype))), {})) if not outputs else None
         return difference(function.name().removeprefix("aten::"), got, want, is_random, wide)

@@ -79,12 +79,22 @@ static int set_windows(struct plan *plan, const struct windows *w, struct pool_s
     return 0;
 }
 
+/* Floats everywhere; as torch has it, also integers for maxima, and i64 for means. */
+static int check_types(const struct plan *plan, enum dtype large, enum dtype small)
+{
+    if (large == small && plan->operator_id == OPERATOR_MaxPool2dWithIndices && dtype_kind(large) == KIND_INTEGER)
+        return 0;
+    if (large == small && plan->operator_id == OPERATOR_AvgPool2d && large == DTYPE_I64)
+        return 0;
+    REQUIRE(dtype_is_floating(large) && dtype_is_floating(small), ACLNN_ERROR_PARAM,
+            "%s: types %s and %s; allowed are f64, f32, f16, bf16", name_of(plan), dtype_name(large), dtype_name(small));
+    return 0;
+}
+
 /* Sizes from the large side (input, its gradient) and the small side (output, its gradient). */
 static int set_planes(struct plan *plan, const struct view *large, const struct view *small, struct pooling *p)
 {
-    REQUIRE(dtype_is_floating((enum dtype)large->dtype) && dtype_is_floating((enum dtype)small->dtype), ACLNN_ERROR_PARAM,
-            "%s: types %s and %s; allowed are f64, f32, f16, bf16", name_of(plan), dtype_name((enum dtype)large->dtype),
-            dtype_name((enum dtype)small->dtype));
+    TRY(check_types(plan, (enum dtype)large->dtype, (enum dtype)small->dtype));
     REQUIRE((large->ndim == 3 || large->ndim == 4) && small->ndim == large->ndim, ACLNN_ERROR_PARAM,
             "%s: %s and %s must both have 3 or 4 dimensions", name_of(plan), view_text(large), view_text(small));
     p->planes = 1;

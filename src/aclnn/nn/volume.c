@@ -160,12 +160,20 @@ static int64_t window_count(const struct volume_shape *s, int a, bool ceil_mode)
     return out - (ceil_mode && (out - 1) * s->stride[a] >= s->in[a] + s->pad[a]);
 }
 
+/* Floats everywhere; as torch has it, also integers for maxima. */
+static int check_types(const struct plan *plan, enum dtype large, enum dtype small)
+{
+    if (large == small && plan->operator_id == OPERATOR_MaxPool3dWithArgmax && dtype_kind(large) == KIND_INTEGER)
+        return 0;
+    REQUIRE(dtype_is_floating(large) && dtype_is_floating(small), ACLNN_ERROR_PARAM,
+            "%s: types %s and %s; allowed are f64, f32, f16, bf16", name_of(plan), dtype_name(large), dtype_name(small));
+    return 0;
+}
+
 /* Volumes of the large side (input, its gradient) and the small side, in their last dimensions. */
 static int set_volumes(struct plan *plan, const struct view *large, const struct view *small, int axes, struct volumes *v)
 {
-    REQUIRE(dtype_is_floating((enum dtype)large->dtype) && dtype_is_floating((enum dtype)small->dtype), ACLNN_ERROR_PARAM,
-            "%s: types %s and %s; allowed are f64, f32, f16, bf16", name_of(plan), dtype_name((enum dtype)large->dtype),
-            dtype_name((enum dtype)small->dtype));
+    TRY(check_types(plan, (enum dtype)large->dtype, (enum dtype)small->dtype));
     REQUIRE((large->ndim == axes + 1 || large->ndim == axes + 2) && small->ndim == large->ndim, ACLNN_ERROR_PARAM,
             "%s: %s and %s must both have %d or %d dimensions", name_of(plan), view_text(large), view_text(small), axes + 1,
             axes + 2);
@@ -324,7 +332,8 @@ static int plan_unfold(enum operator_id id, const aclTensor *const tensors[2], c
     struct volume_shape *const s = &v->shape;
     stage_begin(&v->staging);
     v->add = backward;
-    PLAN_TRY(plan, check_floating(plan, planes, backward ? "out" : "self"));
+    if (backward || dtype_kind((enum dtype)planes->dtype) != KIND_BOOL)
+        PLAN_TRY(plan, check_floating(plan, planes, backward ? "out" : "self"));
     PLAN_TRY(plan, check_same_dtype(plan, planes, "the planes", columns, "the columns"));
     PLAN_REQUIRE(plan, planes->ndim == 3 || planes->ndim == 4, ACLNN_ERROR_PARAM, "%s: planes of %s; they must be [N, C, H, W]",
                  operator_name(id), view_text(planes));
