@@ -73,8 +73,7 @@ Tensor &summed_products_inplace(Tensor &self, const Tensor &batch1, const Tensor
 
 void check_membership_type(const Tensor &tensor) {
   const c10::ScalarType type = tensor.scalar_type();
-  TORCH_CHECK(type != at::kBool && type != at::kBFloat16 && !c10::isComplexType(type),
-              "Unsupported input type encountered for isin(): ", type);
+  TORCH_CHECK(type != at::kBool && !c10::isComplexType(type), "Unsupported input type encountered for isin(): ", type);
 }
 
 /* NaN equals nothing, and among sorted numbers it would lead the search astray: the least number stands in for it. */

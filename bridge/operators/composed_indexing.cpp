@@ -9,6 +9,8 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/bitwise_left_shift.h>
+#include <ATen/ops/bitwise_right_shift.h>
 #include <ATen/ops/bucketize.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
@@ -17,11 +19,13 @@
 #include <ATen/ops/i0.h>
 #include <ATen/ops/logaddexp.h>
 #include <ATen/ops/logical_and.h>
+#include <ATen/ops/mvlgamma.h>
 #include <ATen/ops/native_channel_shuffle.h>
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/norm.h>
 #include <ATen/ops/norm_except_dim.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/pow.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/scatter_reduce.h>
 #include <ATen/ops/searchsorted.h>
@@ -45,9 +49,9 @@ void write_index_reduce(const at::Tensor &self, int64_t dim, const at::Tensor &i
   out.copy_(at::scatter_reduce(whole, dim, places, from, reduce, include_self).reshape(self.sizes()));
 }
 
-void write_norm_dtype(const at::Tensor &self, const at::OptionalScalarRef &p, at::IntArrayRef dim, bool keepdim,
+void write_norm_dtype(const at::Tensor &self, const std::optional<at::Scalar> &p, at::IntArrayRef dim, bool keepdim,
                       at::ScalarType dtype, const at::Tensor &out) {
-  out.copy_(at::norm(self.to(dtype), p.has_value() ? p.get() : at::Scalar(2), dim, keepdim));
+  out.copy_(at::norm(self.to(dtype), p.value_or(at::Scalar(2)), dim, keepdim));
 }
 
 void write_addmm_activation(const at::Tensor &self, const at::Tensor &mat1, const at::Tensor &mat2, const at::Scalar &beta,
@@ -156,10 +160,10 @@ Tensor unfold_backward(const Tensor &grad, at::IntArrayRef input_sizes, int64_t 
 /* --- cumulative log-sum-exp: sums over 1, 2, 4 ... neighbours, so that no exponential leaves the range --- */
 
 Tensor cumulative_logsumexp(const Tensor &self, int64_t dim) {
+  dim = at::maybe_wrap_dim(dim, self.dim());
   Tensor sum = self.clone(at::MemoryFormat::Contiguous);
   if (self.dim() == 0 || self.numel() == 0)
     return sum;
-  dim = at::maybe_wrap_dim(dim, self.dim());
   for (int64_t reach = 1, size = self.size(dim); reach < size; reach *= 2) {
     const Tensor tail = at::logaddexp(sum.narrow(dim, reach, size - reach), sum.narrow(dim, 0, size - reach));
     sum = at::cat({sum.narrow(dim, 0, reach), tail}, dim);
@@ -200,6 +204,7 @@ Tensor narrowed_copy(const Tensor &self, int64_t dim, int64_t start, int64_t len
 }
 
 Tensor &narrowed_copy_into(const Tensor &self, int64_t dim, int64_t start, int64_t length, Tensor &out) {
+  check_out_type(out, self.scalar_type(), "narrow_copy()");
   write_out(out, self.narrow(dim, start, length));
   return out;
 }
@@ -219,6 +224,23 @@ std::tuple<Tensor, Tensor> weight_norm(const Tensor &v, const Tensor &g, int64_t
 std::tuple<Tensor, Tensor> weight_norm_backward(const Tensor &grad, const Tensor &v, const Tensor &g, const Tensor &norms,
                                                 int64_t dim) {
   return at::_weight_norm_differentiable_backward(grad, v, g, norms, dim);
+}
+
+Tensor &mvlgamma_into(const Tensor &self, int64_t p, Tensor &out) {
+  write_out(out, at::mvlgamma(self, p));
+  return out;
+}
+
+/* --- C's shifts, of floats too: times a power of two --- */
+
+template <bool left, typename Other> Tensor shifted(const Tensor &self, const Other &other) {
+  if (c10::isIntegralType(self.scalar_type(), true))
+    return left ? at::bitwise_left_shift(self, other) : at::bitwise_right_shift(self, other);
+  const Tensor power = at::pow(at::full({}, 2, self.options()), other);
+  return left ? self.mul(power) : self.div(power);
+}
+template <bool left, typename Other> Tensor &shifted_inplace(Tensor &self, const Other &other) {
+  return self.copy_(shifted<left>(self, other));
 }
 
 /* --- Kaiser's window --- */
@@ -265,6 +287,15 @@ void register_composed(torch::Library &m) {
   m.impl("_logcumsumexp.out", TORCH_FN(cumulative_logsumexp_into));
   m.impl("frexp.Tensor_out", TORCH_FN(mantissa_and_exponent));
   m.impl("_efficientzerotensor", TORCH_FN(efficient_zeros));
+  m.impl("mvlgamma.out", TORCH_FN(mvlgamma_into));
+  m.impl("__lshift__.Scalar", TORCH_FN((shifted<true, Scalar>)));
+  m.impl("__lshift__.Tensor", TORCH_FN((shifted<true, Tensor>)));
+  m.impl("__rshift__.Scalar", TORCH_FN((shifted<false, Scalar>)));
+  m.impl("__rshift__.Tensor", TORCH_FN((shifted<false, Tensor>)));
+  m.impl("__ilshift__.Scalar", TORCH_FN((shifted_inplace<true, Scalar>)));
+  m.impl("__ilshift__.Tensor", TORCH_FN((shifted_inplace<true, Tensor>)));
+  m.impl("__irshift__.Scalar", TORCH_FN((shifted_inplace<false, Scalar>)));
+  m.impl("__irshift__.Tensor", TORCH_FN((shifted_inplace<false, Tensor>)));
   m.impl("narrow_copy", TORCH_FN(narrowed_copy));
   m.impl("narrow_copy.out", TORCH_FN(narrowed_copy_into));
   m.impl("_aminmax", TORCH_FN(extremes));

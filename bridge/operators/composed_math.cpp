@@ -4,6 +4,7 @@
  * integrate exp(x (cos t - 1)) over a period, which the trapezoid rule does to the last digit, and sum Hankel's series for large x. */
 #include "bridge/operators/composed.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/erfc.h>
 #include <ATen/ops/erfinv.h>
@@ -13,6 +14,9 @@
 #include <ATen/ops/isinf.h>
 #include <ATen/ops/isnan.h>
 #include <ATen/ops/log1p.h>
+#include <ATen/ops/logical_and.h>
+#include <ATen/ops/logical_not.h>
+#include <ATen/ops/logical_or.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/ones_like.h>
@@ -187,7 +191,7 @@ void write_polygamma(int64_t n, const Tensor &self, const Tensor &out) {
 }
 
 void write_zeta(const Tensor &self, const Tensor &other, const Tensor &out) {
-  out.copy_(zeta_wide(wide(self).expand(out.sizes()), wide(other).expand(out.sizes())));
+  out.copy_(zeta_wide(wide(self).to(out.device()).expand(out.sizes()), wide(other).to(out.device()).expand(out.sizes())));
 }
 
 void write_i0e(const Tensor &self, const Tensor &out) { out.copy_(bessel_scaled(wide(self), 0)); }

@@ -98,6 +98,7 @@ using ThreeOut = std::tuple<at::Tensor &, at::Tensor &, at::Tensor &>;
 ThreeOut batch_norm_out(const at::Tensor &input, const OptionalTensor &weight, const OptionalTensor &bias,
                         const OptionalTensor &running_mean, const OptionalTensor &running_var, bool training, double momentum,
                         double eps, at::Tensor &out, at::Tensor &save_mean, at::Tensor &save_invstd) {
+  check_out_type(out, input.scalar_type(), "native_batch_norm()");
   const auto [made, mean, invstd] = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
   write_out(out, made);
   write_out(save_mean, mean);

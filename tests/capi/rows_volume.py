@@ -25,12 +25,14 @@ def distinct(case: Case) -> Tensor:
     count = 1
     for size in case.shape:
         count *= size
-    return (torch.randperm(count, generator=case.generator).double() / 8 - 3).reshape(case.shape).to(case.dtype)
+    order = torch.randperm(count, generator=case.generator).reshape(case.shape)
+    return (order.double() / 8 - 3).to(case.dtype) if case.dtype.is_floating_point else (order % 120).to(case.dtype)
 
 
-def windows(case: Case) -> Iterator[tuple[Tensor, Any, Tensor, Tensor]]:
+def windows(case: Case, integers: bool = False) -> Iterator[tuple[Tensor, Any, Tensor, Tensor]]:
     """(x, window, maxima, their places) of every window. Where bfloat16 makes ties, the first place counts, as in torch."""
-    floating(case)
+    if integers and case.dtype in (torch.bool, torch.complex64, torch.complex128) or not integers:
+        floating(case)
     for window in WINDOWS:
         x = distinct(case)
         y, places = F.max_pool3d(wide(x), *window, return_indices=True)
@@ -39,7 +41,7 @@ def windows(case: Case) -> Iterator[tuple[Tensor, Any, Tensor, Tensor]]:
 
 @row("MaxPool3dWithArgmax", shapes=VOLUMES)
 def max_pool(case: Case) -> Iterator[Any]:
-    for x, window, y, places in windows(case):
+    for x, window, y, places in windows(case, integers=True):
         yield [case.put(x), *window, case.out(y, exact=True), case.out(places.int())]
 
 
