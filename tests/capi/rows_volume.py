@@ -31,7 +31,7 @@ def distinct(case: Case) -> Tensor:
 
 def windows(case: Case, integers: bool = False) -> Iterator[tuple[Tensor, Any, Tensor, Tensor]]:
     """(x, window, maxima, their places) of every window. Where bfloat16 makes ties, the first place counts, as in torch."""
-    if integers and case.dtype in (torch.bool, torch.complex64, torch.complex128) or not integers:
+    if (integers and case.dtype in (torch.bool, torch.complex64, torch.complex128)) or not integers:
         floating(case)
     for window in WINDOWS:
         x = distinct(case)

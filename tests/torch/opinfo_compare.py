@@ -183,7 +183,7 @@ def to_npu(tensor: torch.Tensor) -> torch.Tensor:
         return torch._neg_view(to_npu(torch._neg_view(tensor.detach())))
     plain = tensor.detach()
     held = plain.untyped_storage().nbytes() // plain.element_size()
-    if plain.is_contiguous() and held == plain.numel() or plain.numel() == 0:
+    if (plain.is_contiguous() and held == plain.numel()) or plain.numel() == 0:
         there = plain.to("npu")
     else:
         whole = torch.empty(0, dtype=plain.dtype).set_(plain.untyped_storage(), 0, (held,), (1,))
