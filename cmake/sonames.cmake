@@ -26,6 +26,8 @@ endforeach()
 # Programs that link to libascendcl alone find the names of these in its dependencies.
 target_link_options(ascendcl PRIVATE -Wl,--no-as-needed)
 target_link_libraries(ascendcl PRIVATE profapi runtime c_sec)
-# Handles are looked up through the operators' library.
-target_link_options(opapi PRIVATE -Wl,--no-as-needed)
-target_link_libraries(opapi PRIVATE nnopbase)
+# Handles are looked up through the operators' libraries.
+foreach(name opapi opapi_math opapi_nn opapi_cv opapi_transformer)
+  target_link_options(${name} PRIVATE -Wl,--no-as-needed)
+  target_link_libraries(${name} PRIVATE nnopbase)
+endforeach()
