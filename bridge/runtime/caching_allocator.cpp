@@ -10,12 +10,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <set>
 #include <sstream>
 #include <vector>
 
 #include "bridge/runtime/caching_allocator.h"
+#include "bridge/runtime/memory_history.h"
 #include "bridge/runtime/runtime.h"
 
 namespace npu {
@@ -32,8 +34,8 @@ constexpr int kStreams = 65;          // ids that streams.cpp hands out
 
 struct Block {
   void *data;
-  size_t size; // bytes, a multiple of kUnit
-  size_t requested;
+  size_t size;      // bytes, a multiple of kUnit
+  size_t requested; // 0 unless a tensor has it
   c10::DeviceIndex device;
   bool allocated; // handed out, or in a front list, or held back by events
   bool small;
@@ -42,6 +44,7 @@ struct Block {
   Block *front_next;
   int events;                      // still to complete before it is free
   std::vector<c10::Stream> *users; // other streams that used it; owned
+  MemoryContext context;           // who asked for it, while memory is recorded
 };
 
 namespace {
@@ -100,6 +103,7 @@ struct Cache {
   const c10::DeviceIndex device;
   std::mutex lock;
   Pool small_blocks, large_blocks;
+  std::map<void *, Block *> segments; // address -> its first block
   Block *front[kStreams][kFrontClasses]{};
   uint8_t front_count[kStreams][kFrontClasses]{};
   std::vector<Pending> pending;
@@ -178,6 +182,8 @@ void absorb(Cache &cache, Block *block, Block *neighbour) {
     block->before = neighbour->before;
     if (block->before)
       block->before->after = block;
+    else
+      cache.segments[block->data] = block;
   } else {
     block->after = neighbour->after;
     if (block->after)
@@ -216,10 +222,25 @@ template <class Action> void keep_failure(std::exception_ptr &failure, Action ac
   }
 }
 
+/* Something happened to memory at `data`; a recording keeps it. */
+void tell(const Cache &cache, const char *action, const void *data, size_t size, c10::StreamId stream,
+          const MemoryContext &context = nullptr, size_t device_free = 0) {
+  if (C10_UNLIKELY(records_memory()))
+    record_memory_event(cache.device, {.action = action,
+                                       .address = reinterpret_cast<uintptr_t>(data),
+                                       .size = size,
+                                       .stream = stream,
+                                       .time = 0,
+                                       .device_free = device_free,
+                                       .context = context});
+}
+
 void finish_event(Cache &cache, const Pending &entry) {
   cann.aclrtDestroyEvent(entry.event);
-  if (--entry.block->events == 0)
+  if (--entry.block->events == 0) {
+    tell(cache, "free_completed", entry.block->data, entry.block->size, entry.block->stream);
     give_to_pool(cache, entry.block);
+  }
 }
 
 /* Blocks whose other users are done become free. An event that CANN can't tell about stays; the first such failure is thrown at the
@@ -250,6 +271,7 @@ std::vector<Block *> take_segments(Cache &cache) {
         ++at;
       } else {
         segments.push_back(*at);
+        cache.segments.erase((*at)->data);
         at = pool->erase(at);
       }
   return segments;
@@ -286,6 +308,7 @@ std::exception_ptr release_cached(Cache &cache, std::unique_lock<std::mutex> &gu
   for (Block *block : segments) {
     count_down(cache.counters.segment, block->small, 1);
     count_down(cache.counters.reserved_bytes, block->small, block->size);
+    tell(cache, "segment_free", block->data, block->size, block->stream);
     delete block;
   }
   return failure;
@@ -347,8 +370,10 @@ Block *new_segment(Cache &cache, size_t size, bool small, c10::StreamId stream) 
   block->device = cache.device;
   block->small = small;
   block->stream = stream;
+  cache.segments[data] = block;
   count_up(cache.counters.segment, small, 1);
   count_up(cache.counters.reserved_bytes, small, bytes);
+  tell(cache, "segment_alloc", data, bytes, stream);
   return block;
 }
 
@@ -377,11 +402,12 @@ std::string in_units(size_t bytes) {
     allowed = in_units(static_cast<size_t>(cache.fraction * static_cast<double>(cache.total))) + " allowed; ";
   ++cache.out_of_memories;
   cache.lock.unlock();
+  tell(cache, "oom", nullptr, bytes, current_ids.ids[cache.device], gather_memory_context(MemoryContexts::allocations), free_bytes);
   TORCH_CHECK_WITH(OutOfMemoryError, false, "NPU out of memory. Tried to allocate ", in_units(bytes), " (NPU ",
                    static_cast<int>(cache.device), "; ", in_units(total), " total capacity; ", in_units(allocated),
                    " already allocated; ", in_units(allocated), " current active; ", in_units(free_bytes), " free; ", allowed,
                    in_units(reserved),
-                   " reserved in total by PyTorch).If reserved memory is >> allocated memory try setting "
+                   " reserved in total by PyTorch). If reserved memory is >> allocated memory try setting "
                    "max_split_size_mb to avoid fragmentation.");
 }
 
@@ -437,8 +463,10 @@ void record_users(Cache &cache, Block *block) noexcept {
     }
   delete block->users;
   block->users = nullptr;
-  if (block->events == 0)
-    give_to_pool(cache, block);
+  if (block->events > 0)
+    return;
+  tell(cache, "free_completed", block->data, block->size, block->stream);
+  give_to_pool(cache, block);
 }
 
 void release_block(void *context) {
@@ -446,14 +474,19 @@ void release_block(void *context) {
   if (!block || in_bad_fork())
     return;
   Cache &cache = *caches[block->device].load(std::memory_order_acquire);
+  const MemoryContext freed_by = C10_UNLIKELY(records_memory()) ? gather_memory_context(MemoryContexts::all) : nullptr;
   std::lock_guard<std::mutex> guard(cache.lock);
   count_down(cache.counters.allocation, block->small, 1);
   count_down(cache.counters.allocated_bytes, block->small, block->size);
   count_down(cache.counters.requested_bytes, block->small, block->requested);
+  block->requested = 0;
+  block->context.reset();
+  tell(cache, "free_requested", block->data, block->size, block->stream, freed_by);
   if (C10_UNLIKELY(block->users != nullptr)) {
     record_users(cache, block);
     return;
   }
+  tell(cache, "free_completed", block->data, block->size, block->stream, freed_by);
   const size_t size_class = block->size / kUnit;
   if (C10_LIKELY(size_class < kFrontClasses && cache.front_count[block->stream][size_class] < kFrontDepth)) {
     block->front_next = cache.front[block->stream][size_class];
@@ -586,6 +619,7 @@ c10::DataPtr allocate(size_t bytes, c10::DeviceIndex device) {
   const size_t size = (bytes + kUnit - 1) / kUnit * kUnit;
   const size_t size_class = size / kUnit;
   const c10::StreamId stream = current_ids.ids[device];
+  MemoryContext context = C10_UNLIKELY(records_memory()) ? gather_memory_context(MemoryContexts::state) : nullptr;
   std::unique_lock<std::mutex> guard(cache.lock);
   Block *block;
   if (C10_LIKELY(size_class < kFrontClasses && (block = cache.front[stream][size_class]) != nullptr)) {
@@ -597,10 +631,36 @@ c10::DataPtr allocate(size_t bytes, c10::DeviceIndex device) {
     throw_out_of_memory(cache, bytes);
   }
   block->requested = bytes;
+  tell(cache, "alloc", block->data, block->size, stream, context);
+  block->context = std::move(context);
   count_up(cache.counters.allocation, block->small, 1);
   count_up(cache.counters.allocated_bytes, block->small, block->size);
   count_up(cache.counters.requested_bytes, block->small, bytes);
   return {block->data, block, &release_block, where};
+}
+
+static const char *state_of(const Block *block) {
+  if (block->events > 0)
+    return "active_awaiting_free";
+  return block->allocated && block->requested > 0 ? "active_allocated" : "inactive";
+}
+
+std::vector<MemorySegment> memory_segments(c10::DeviceIndex device) {
+  std::vector<MemorySegment> found;
+  Cache *cache = caches[device].load();
+  if (!cache)
+    return found;
+  const std::lock_guard<std::mutex> guard(cache->lock);
+  for (const auto &[data, first] : cache->segments) {
+    MemorySegment &segment = found.emplace_back();
+    segment = {reinterpret_cast<uintptr_t>(data), 0, first->stream, first->small, {}};
+    for (const Block *block = first; block; block = block->after) {
+      segment.blocks.push_back(
+          {reinterpret_cast<uintptr_t>(block->data), block->size, block->requested, state_of(block), block->context});
+      segment.size += block->size;
+    }
+  }
+  return found;
 }
 
 void set_memory_fraction(double fraction, c10::DeviceIndex device) {

@@ -8,6 +8,7 @@
 #include <torch/csrc/Generator.h>
 
 #include "bridge/operators/registry.h"
+#include "bridge/runtime/memory_history.h"
 #include "bridge/runtime/runtime.h"
 
 namespace npu {
@@ -165,6 +166,21 @@ PyObject *empty_cache(PyObject *, PyObject *) {
   });
 }
 
+PyObject *record_history(PyObject *, PyObject *arguments) {
+  int recording = 0, contexts = 0, clear = 0;
+  unsigned long long most = 0;
+  if (!PyArg_ParseTuple(arguments, "iiKp", &recording, &contexts, &most, &clear))
+    return nullptr;
+  return guarded([&] {
+    record_memory_history(static_cast<MemoryRecording>(recording), static_cast<MemoryContexts>(contexts), most, clear != 0);
+    return none();
+  });
+}
+
+PyObject *get_memory_snapshot(PyObject *, PyObject *) {
+  return guarded([] { return memory_snapshot(); });
+}
+
 PyObject *reset_peak_memory_stats(PyObject *, PyObject *arguments) {
   return with_device(arguments, [](c10::DeviceIndex device) {
     device_allocator()->resetPeakStats(device);
@@ -288,6 +304,9 @@ PyMethodDef methods[] = {
     {"empty_cache", empty_cache, METH_NOARGS, "Gives cached device memory back."},
     {"reset_peak_memory_stats", reset_peak_memory_stats, METH_VARARGS, "reset_peak_memory_stats(device=-1)."},
     {"reset_accumulated_memory_stats", reset_accumulated_memory_stats, METH_VARARGS, "reset_accumulated_memory_stats(device=-1)."},
+    {"record_memory_history", record_history, METH_VARARGS,
+     "record_memory_history(recording: 0 off, 1 state, 2 all; contexts: 0 none ... 3 all; most_events; clear)."},
+    {"memory_snapshot", get_memory_snapshot, METH_NOARGS, "memory_snapshot() -> what torch's memory viewer reads."},
     {"set_memory_fraction", set_fraction, METH_VARARGS, "set_memory_fraction(fraction, device=-1)."},
     {"get_memory_fraction", get_fraction, METH_VARARGS, "get_memory_fraction(device=-1)."},
     {"properties", properties, METH_VARARGS, "properties(device=-1) -> dict(name, total_memory, cube_core_num, ...)."},

@@ -78,9 +78,7 @@ def test_autocast_follows_torch_lists(dtype, device):
         wanted["need_autocast_promote"] = torch.float32
     seen = 0
     for kind, name, function in autocast_cases(device):
-        if kind not in wanted or any(
-            word in name for word in ("cudnn", "einsum", "lstm", "gru")
-        ):  # of another device; listed in a form that needs unpacking
+        if kind not in wanted or any(word in name for word in ("cudnn", "einsum")):  # of another device; listed in a form that needs unpacking
             continue
         with torch.autocast(device, dtype=dtype):
             result = function()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -178,3 +181,54 @@ def memory_summary(device: Device = None, abbreviated: bool = False) -> str:
             label = title if pool == "all" else f"    {pool.replace('_', ' ')}"
             lines.append(f"{label:<34}" + "".join(f"{_size_text(value) if in_bytes else value:>14}" for value in values))
     return "\n".join(lines) + "\n"
+
+
+_RECORDINGS = {None: 0, "state": 1, "all": 2}
+_CONTEXTS = {None: 0, "state": 1, "alloc": 2, "all": 3}
+_STACKS = ("python", "all")
+
+
+def _choice(name: str, value: Any, allowed: Any) -> Any:
+    if value not in allowed:
+        raise ValueError(with_error_line(f"{name} must be one of {', '.join(map(repr, allowed))}, but got {value!r}", "invalid value"))
+    return value
+
+
+def _record_memory_history(
+    enabled: str | bool | None = "all",
+    context: str | None = "all",
+    stacks: str = "all",
+    max_entries: int = sys.maxsize,
+    device: Device = None,
+    clear_history: bool = False,
+    **unused: Any,
+) -> None:
+    """Switches the recording of allocations on all devices, with the Python stacks that asked for them; see _snapshot.
+
+    `enabled`: None nothing, "state" the stacks of memory in use, "all" also every allocation and free. `context`: which of them carry a
+    stack: None, "state", "alloc", "all". `max_entries`: events kept a device, the latest. As torch.cuda.memory's function of this name;
+    C++ frames aren't recorded, and its further options are accepted without effect.
+    """
+    if isinstance(enabled, bool):
+        enabled = "all" if enabled else None
+    _choice("stacks", stacks, _STACKS)
+    recording, contexts = _RECORDINGS[_choice("enabled", enabled, _RECORDINGS)], _CONTEXTS[_choice("context", context, _CONTEXTS)]
+    _bridge.init()
+    _bridge.record_memory_history(recording, contexts if recording else 0, max_entries, clear_history)
+
+
+def _snapshot(device: Device = None) -> dict[str, Any]:
+    """Segments with their blocks, and the recorded events of each device, in the form of torch.cuda.memory._snapshot, which
+    pytorch.org/memory_viz and torch.cuda._memory_viz read."""
+    _bridge.init()
+    return _bridge.memory_snapshot()
+
+
+def _dump_snapshot(filename: str = "dump_snapshot.pickle") -> None:
+    """Writes _snapshot() to a file, pickled."""
+    Path(filename).write_bytes(pickle.dumps(_snapshot()))
+
+
+def memory_snapshot() -> list[dict[str, Any]]:
+    """The segments of all devices with their blocks."""
+    return _snapshot()["segments"]
