@@ -1,5 +1,6 @@
 /* scaled_dot_product_attention in one operator, and rms_norm: what torch decomposes unless a device says that it has them. */
 #include <ATen/core/Tensor.h>
+#include <ATen/native/transformers/attention.h>
 #include <ATen/ops/log.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/triu.h>
@@ -164,3 +165,8 @@ const Registrar registrar(&register_attention);
 
 } // namespace
 } // namespace npu
+
+/* scaled_dot_product_attention asks this table, and not the operator _fused_sdp_choice. */
+namespace at::native {
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &npu::attention_choice)
+} // namespace at::native

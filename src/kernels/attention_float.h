@@ -5,6 +5,7 @@
 
 static REAL NAME(tree)(REAL *part)
 {
+#pragma GCC unroll 6
     for (int width = 32; width > 0; width /= 2)
         for (int i = 0; i < width; ++i)
             part[i] += part[i + width];
@@ -23,10 +24,11 @@ static REAL NAME(largest)(const REAL *x, int64_t n)
             part[l] = x[i + l] > part[l] ? x[i + l] : part[l];
     for (int l = 0; i < n; ++i, ++l)
         part[l] = x[i] > part[l] ? x[i] : part[l];
-    REAL best = part[0];
-    for (int l = 1; l < 64; ++l)
-        best = part[l] > best ? part[l] : best;
-    return best;
+#pragma GCC unroll 6
+    for (int width = 32; width > 0; width /= 2)
+        for (int l = 0; l < width; ++l)
+            part[l] = part[l + width] > part[l] ? part[l + width] : part[l];
+    return part[0];
 }
 
 static double NAME(step)(void *scores, int64_t n, double *maximum, double *sum)

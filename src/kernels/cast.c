@@ -1,6 +1,8 @@
 /* Conversions and moves. See cast.h. */
 #include "kernels/cast.h"
 
+#include <string.h>
+
 #include "base/half.h"
 #include "base/integer.h"
 #include "kernels/isa.h"
@@ -87,7 +89,7 @@ CONVERT(f32_to_bf16, uint16_t, float, half_bf16_from_f32(x))
         for (size_t i = 0; i < n; ++i)                                                             \
             out[i] = value;                                                                        \
     }                                                                                              \
-    static void transpose_##bits(void *out_, int64_t out_stride, const void *in_, int64_t in_stride, size_t rows, \
+    static void transpose_plain_##bits(void *out_, int64_t out_stride, const void *in_, int64_t in_stride, size_t rows, \
                                  size_t columns)                                                   \
     {                                                                                              \
         type *const out = out_;                                                                    \
@@ -104,6 +106,66 @@ MOVES(16, uint16_t)
 MOVES(32, uint32_t)
 MOVES(64, uint64_t)
 MOVES(128, sixteen_bytes)
+
+/* 16 x 16 elements of 32 bits through registers and a block of its own: every line of memory is touched once, so that lines which
+ * share a set of the cache (strides of a power of 2) don't drive each other out. */
+static void transpose_block(uint32_t *out, int64_t out_stride, const uint32_t *in, int64_t in_stride)
+{
+    typedef uint32_t quad __attribute__((vector_size(16), aligned(4), may_alias));
+    typedef int32_t quad_index __attribute__((vector_size(16)));
+    enum { SIDE = 16 };
+    uint32_t block[SIDE * SIDE];
+#pragma GCC unroll 4
+    for (int c = 0; c < SIDE; c += 4)
+#pragma GCC unroll 4
+        for (int r = 0; r < SIDE; r += 4) {
+            const uint32_t *const from = in + c * in_stride + r;
+            const quad r0 = *(const quad *)from, r1 = *(const quad *)(from + in_stride);
+            const quad r2 = *(const quad *)(from + 2 * in_stride), r3 = *(const quad *)(from + 3 * in_stride);
+            const quad t0 = VECTOR_SHUFFLE(r0, r1, quad_index, 0, 4, 1, 5), t1 = VECTOR_SHUFFLE(r2, r3, quad_index, 0, 4, 1, 5);
+            const quad t2 = VECTOR_SHUFFLE(r0, r1, quad_index, 2, 6, 3, 7), t3 = VECTOR_SHUFFLE(r2, r3, quad_index, 2, 6, 3, 7);
+            *(quad *)(block + r * SIDE + c) = VECTOR_SHUFFLE(t0, t1, quad_index, 0, 1, 4, 5);
+            *(quad *)(block + (r + 1) * SIDE + c) = VECTOR_SHUFFLE(t0, t1, quad_index, 2, 3, 6, 7);
+            *(quad *)(block + (r + 2) * SIDE + c) = VECTOR_SHUFFLE(t2, t3, quad_index, 0, 1, 4, 5);
+            *(quad *)(block + (r + 3) * SIDE + c) = VECTOR_SHUFFLE(t2, t3, quad_index, 2, 3, 6, 7);
+        }
+    /* As it was written, a quad at a time: a wider load would wait until the narrow stores have left the core. */
+    for (int r = 0; r < SIDE; ++r)
+#pragma GCC unroll 4
+        for (int c = 0; c < SIDE; c += 4)
+            *(quad *)(out + r * out_stride + c) = *(const quad *)(block + r * SIDE + c);
+}
+
+static void transpose_blocks_32(void *out_, int64_t out_stride, const void *in_, int64_t in_stride, size_t rows, size_t columns)
+{
+    uint32_t *const out = out_;
+    const uint32_t *const in = in_;
+    const size_t whole_rows = rows / 16 * 16, whole_columns = columns / 16 * 16;
+    for (size_t column = 0; column < whole_columns; column += 16)
+        for (size_t row = 0; row < whole_rows; row += 16)
+            transpose_block(out + (int64_t)row * out_stride + (int64_t)column, out_stride,
+                            in + (int64_t)column * in_stride + (int64_t)row, in_stride);
+    transpose_plain_32(out + whole_columns, out_stride, in + (int64_t)whole_columns * in_stride, in_stride, whole_rows,
+                       columns - whole_columns);
+    transpose_plain_32(out + (int64_t)whole_rows * out_stride, out_stride, in + whole_rows, in_stride, rows - whole_rows, columns);
+}
+
+/* Short rows: a call of memcpy would take longer than the copy. The last piece of a row overlaps the one before. */
+static void copy_rows(void *out_, const void *in_, int64_t in_step, size_t row_bytes, size_t rows)
+{
+    typedef uint8_t piece __attribute__((vector_size(VECTOR_SIZE), aligned(1), may_alias));
+    char *out = out_;
+    const char *in = in_;
+    for (; rows > 0; --rows, out += row_bytes, in += in_step) {
+        if (row_bytes < sizeof(piece) || row_bytes > 16 * sizeof(piece)) {
+            memcpy(out, in, row_bytes);
+            continue;
+        }
+        for (size_t at = 0; at + sizeof(piece) < row_bytes; at += sizeof(piece))
+            *(piece *)(void *)(out + at) = *(const piece *)(const void *)(in + at);
+        *(piece *)(void *)(out + row_bytes - sizeof(piece)) = *(const piece *)(const void *)(in + row_bytes - sizeof(piece));
+    }
+}
 
 #define HAS_ZERO(tag)                                                                              \
     static bool has_zero_##tag(const void *in_, size_t n)                                          \
@@ -139,7 +201,8 @@ const struct cast_kernels KERNEL_TABLE(cast_kernels) = {
     .gather = MOVE_ENTRIES(gather),
     .scatter = MOVE_ENTRIES(scatter),
     .fill = MOVE_ENTRIES(fill),
-    .transpose = MOVE_ENTRIES(transpose),
+    .copy_rows = copy_rows,
+    .transpose = {transpose_plain_8, transpose_plain_16, transpose_blocks_32, transpose_plain_64, transpose_plain_128},
     .has_zero = {[DTYPE_I64] = has_zero_i64,
                  [DTYPE_I32] = has_zero_i32,
                  [DTYPE_I16] = has_zero_i16,

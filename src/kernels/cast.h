@@ -19,6 +19,8 @@ struct cast_kernels {
     void (*gather[CAST_SIZES])(void *out, const void *in, int64_t stride, size_t n);
     void (*scatter[CAST_SIZES])(void *out, int64_t stride, const void *in, size_t n);
     void (*fill[CAST_SIZES])(void *out, const void *element, size_t n);
+    /* `rows` pieces of row_bytes, in_step bytes apart, one behind the other. */
+    void (*copy_rows)(void *out, const void *in, int64_t in_step, size_t row_bytes, size_t rows);
     /* out[row * out_stride + column] = in[column * in_stride + row]: a block small enough for the nearest cache. */
     void (*transpose[CAST_SIZES])(void *out, int64_t out_stride, const void *in, int64_t in_stride, size_t rows, size_t columns);
     /* Is any of n integers of the type zero? NULL for types that aren't integers. */

@@ -49,12 +49,25 @@ static int64_t filter_elements(const struct winograd_shape *s)
     return 16 * t.channels * t.rows;
 }
 
+static int64_t together(const struct tiling *t)
+{
+    const int64_t images = t->strip_rows == t->tile_rows ? STRIP_TILES / t->strip_tiles : 1;
+    return images < 1 ? 1 : images < WINOGRAD_MOST_IMAGES ? images : WINOGRAD_MOST_IMAGES;
+}
+
+static int64_t images_together(const struct winograd_shape *s)
+{
+    const struct tiling t = tiling_of(s);
+    return together(&t);
+}
+
 /* Scratch: bordered image, the result's gradient in the same form, V, then M or the gradient's transform. */
 static size_t scratch_bytes(const struct winograd_shape *s)
 {
     const struct tiling t = tiling_of(s);
-    return sizeof(float) * (size_t)(t.height * t.width * (t.channels + t.rows) + 16 * plane_of(t.strip_tiles * t.channels) +
-                                    16 * plane_of(t.strip_tiles * t.rows));
+    const int64_t tiles = together(&t) * t.strip_tiles;
+    return sizeof(float) *
+           (size_t)(t.height * t.width * (t.channels + t.rows) + 16 * plane_of(tiles * t.channels) + 16 * plane_of(tiles * t.rows));
 }
 
 /* --- layouts -------------------------------------------------------------------------------------------------------- */
@@ -117,15 +130,20 @@ static void turn_image(const float *image, int64_t channels, int64_t height, int
 
 /* --- transforms ----------------------------------------------------------------------------------------------------- */
 
+/* Which tiles of V, M and Y an image has. */
+struct place {
+    int64_t tiles, first; /* of all images together; this one's first */
+};
+
 /* B' d B of the tiles of a strip: V [16][channels / L][tile][L]. */
-static void transform_image(const struct tiling *t, const float *image, int64_t first_row, int64_t rows, float *v)
+static void transform_image(const struct tiling *t, const float *image, int64_t first_row, int64_t rows, struct place at, float *v)
 {
-    const int64_t tiles = rows * t->tile_columns, plane = plane_of(t->channels * tiles);
+    const int64_t tiles = at.tiles, plane = plane_of(t->channels * tiles);
     for (int64_t b = 0; b < t->channels / L; ++b)
         for (int64_t y = 0; y < rows; ++y)
             for (int64_t x = 0; x < t->tile_columns; ++x) {
                 const float *const d = image + ((first_row + y) * 2 * t->width + 2 * x) * t->channels + b * L;
-                float *const out = v + (b * tiles + y * t->tile_columns + x) * L;
+                float *const out = v + (b * tiles + at.first + y * t->tile_columns + x) * L;
                 vector_f32 u[4][4];
 #pragma GCC unroll 4
                 for (int j = 0; j < 4; ++j) {
@@ -150,14 +168,14 @@ static void transform_image(const struct tiling *t, const float *image, int64_t 
 
 /* A y A' of the 2 x 2 gradients of a strip, `channels` of them: Y [16][channels / PANEL][tile][PANEL]. */
 static void transform_gradient(const struct tiling *t, const float *image, int64_t channels, int64_t first_row, int64_t rows,
-                               float *out_)
+                               struct place at, float *out_)
 {
-    const int64_t tiles = rows * t->tile_columns, plane = plane_of(channels * tiles);
+    const int64_t tiles = at.tiles, plane = plane_of(channels * tiles);
     for (int64_t b = 0; b < channels / L; ++b)
         for (int64_t y = 0; y < rows; ++y)
             for (int64_t x = 0; x < t->tile_columns; ++x) {
                 const float *const d = image + ((first_row + y) * 2 * t->width + 2 * x) * channels + b * L;
-                float *const out = out_ + (b / 2 * tiles + y * t->tile_columns + x) * PANEL + b % 2 * L;
+                float *const out = out_ + (b / 2 * tiles + at.first + y * t->tile_columns + x) * PANEL + b % 2 * L;
                 vector_f32 u[4][2];
 #pragma GCC unroll 2
                 for (int j = 0; j < 2; ++j) {
@@ -194,33 +212,45 @@ static inline void transform_result(const float *m, int64_t plane, vector_f32 bi
     STORE(bottom + PANEL, u[1][1] - u[1][2] - u[1][3] + bias);
 }
 
-/* G g G' */
+/* G g G' of one vector of rows: tap t at g + t * PANEL, element xi to out + xi * plane. */
+static inline void transform_filter(const float *w, float *out, int64_t plane)
+{
+    vector_f32 g[4][3];
+#pragma GCC unroll 3
+    for (int j = 0; j < 3; ++j) {
+        const vector_f32 w0 = LOAD(w + j * PANEL), w1 = LOAD(w + (3 + j) * PANEL), w2 = LOAD(w + (6 + j) * PANEL);
+        g[0][j] = w0;
+        g[1][j] = (w0 + w1 + w2) * 0.5f;
+        g[2][j] = (w0 - w1 + w2) * 0.5f;
+        g[3][j] = w2;
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+        STORE(out + (4 * i) * plane, g[i][0]);
+        STORE(out + (4 * i + 1) * plane, (g[i][0] + g[i][1] + g[i][2]) * 0.5f);
+        STORE(out + (4 * i + 2) * plane, (g[i][0] - g[i][1] + g[i][2]) * 0.5f);
+        STORE(out + (4 * i + 3) * plane, g[i][2]);
+    }
+}
+
 static bool filters(const struct winograd_shape *s, const float *matrix, int64_t panel, float *u)
 {
+    enum { TURNED_CHANNELS = 8 };
     const struct tiling t = tiling_of(s);
-    const int64_t plane = t.channels * t.rows, first = panel * PANEL, last = first + PANEL < s->rows ? first + PANEL : s->rows;
-    for (int xi = 0; xi < 16; ++xi)
-        memset(u + xi * plane + first * t.channels, 0, (size_t)(PANEL * t.channels) * sizeof *u);
-    if (!moderate(matrix + first * s->channels * 9, (last - first) * s->channels * 9))
+    const int64_t plane = t.channels * t.rows, first = panel * PANEL, used = s->rows - first < PANEL ? s->rows - first : PANEL;
+    float turned[TURNED_CHANNELS * 9 * PANEL] = {0};
+    for (int xi = 0; xi < 16 && s->channels < t.channels; ++xi)
+        memset(u + xi * plane + first * t.channels + s->channels * PANEL, 0,
+               (size_t)(PANEL * (t.channels - s->channels)) * sizeof *u);
+    if (!moderate(matrix + first * s->channels * 9, used * s->channels * 9))
         return false;
-    for (int64_t r = first; r < last; ++r)
-        for (int64_t c = 0; c < s->channels; ++c) {
-            const float *const w = matrix + (r * s->channels + c) * 9;
-            float *const out = u + (r / PANEL * t.channels + c) * PANEL + r % PANEL;
-            float g[4][3];
-            for (int j = 0; j < 3; ++j) {
-                g[0][j] = w[j];
-                g[1][j] = (w[j] + w[3 + j] + w[6 + j]) * 0.5f;
-                g[2][j] = (w[j] - w[3 + j] + w[6 + j]) * 0.5f;
-                g[3][j] = w[6 + j];
-            }
-            for (int i = 0; i < 4; ++i) {
-                out[(4 * i) * plane] = g[i][0];
-                out[(4 * i + 1) * plane] = (g[i][0] + g[i][1] + g[i][2]) * 0.5f;
-                out[(4 * i + 2) * plane] = (g[i][0] - g[i][1] + g[i][2]) * 0.5f;
-                out[(4 * i + 3) * plane] = g[i][2];
-            }
-        }
+    for (int64_t c = 0; c < s->channels; c += TURNED_CHANNELS) {
+        const int64_t n = s->channels - c < TURNED_CHANNELS ? s->channels - c : TURNED_CHANNELS;
+        transpose(matrix + (first * s->channels + c) * 9, s->channels * 9, used, n * 9, turned, PANEL);
+        for (int64_t i = 0; i < n; ++i)
+            for (int half = 0; half < PANEL; half += L)
+                transform_filter(turned + i * 9 * PANEL + half, u + (panel * t.channels + c + i) * PANEL + half, plane);
+    }
     return true;
 }
 
@@ -270,74 +300,87 @@ static void multiply_tiles(int64_t tiles, int64_t channels, const float *v, cons
 
 /* Inverse transform of one panel of a strip, a pair of rows at a time, and back to [row][y][x]. */
 static void store_strip(const struct winograd_shape *s, const struct tiling *t, const float *m, int64_t first_row, int64_t rows,
-                        int64_t panel, const float *bias, float *pair, float *out)
+                        struct place at, int64_t panel, const float *bias, float *pair, float *out)
 {
-    const int64_t tiles = rows * t->tile_columns, width = 2 * t->tile_columns, used = s->rows - panel * PANEL;
+    const int64_t width = 2 * t->tile_columns, used = s->rows - panel * PANEL;
     float offsets[PANEL] = {0};
     for (int64_t i = 0; bias && i < PANEL && i < used; ++i)
         offsets[i] = bias[panel * PANEL + i];
     for (int64_t y = 0; y < rows; ++y) {
         for (int64_t x = 0; x < t->tile_columns; ++x)
             for (int half = 0; half < PANEL; half += L)
-                transform_result(m + (y * t->tile_columns + x) * PANEL + half, plane_of(tiles * PANEL), LOAD(offsets + half),
-                                 pair + 2 * x * PANEL + half, pair + (width + 2 * x) * PANEL + half);
+                transform_result(m + (at.first + y * t->tile_columns + x) * PANEL + half, plane_of(at.tiles * PANEL),
+                                 LOAD(offsets + half), pair + 2 * x * PANEL + half, pair + (width + 2 * x) * PANEL + half);
         for (int64_t i = 0; i < 2 && 2 * (first_row + y) + i < s->out_height; ++i)
             transpose(pair + i * width * PANEL, PANEL, s->out_width, used < PANEL ? used : PANEL,
                       out + (panel * PANEL * s->out_height + 2 * (first_row + y) + i) * s->out_width, s->out_height * s->out_width);
     }
 }
 
-static bool correlate(const struct winograd_shape *s, const float *image, const float *u, const float *bias, float *out,
+/* The strip of every image to V; with several images a strip is all of one. */
+static void transform_strip(const struct winograd_shape *s, const struct tiling *t, const struct winograd_batch *batch, int64_t row,
+                            int64_t rows, float *bordered, float *v)
+{
+    const int64_t tiles = rows * t->tile_columns;
+    for (int64_t i = 0; i < batch->count; ++i) {
+        if (row == 0)
+            turn_image(batch->images[i], s->channels, s->height, s->width, s->pad_height, s->pad_width, t, t->channels, bordered);
+        transform_image(t, bordered, row, rows, (struct place){batch->count * tiles, i * tiles}, v);
+    }
+}
+
+static void correlate(const struct winograd_shape *s, const struct winograd_batch *batch, const float *u, const float *bias,
                       void *scratch)
 {
     const struct tiling t = tiling_of(s);
     float *const bordered = scratch, *const pair = bordered + t.height * t.width * t.channels;
-    float *const v = pair + t.height * t.width * t.rows, *const m = v + 16 * plane_of(t.strip_tiles * t.channels);
-    if (!moderate(image, s->channels * s->height * s->width))
-        return false;
-    turn_image(image, s->channels, s->height, s->width, s->pad_height, s->pad_width, &t, t.channels, bordered);
+    float *const v = pair + t.height * t.width * t.rows, *const m = v + 16 * plane_of(together(&t) * t.strip_tiles * t.channels);
     for (int64_t row = 0; row < t.tile_rows; row += t.strip_rows) {
         const int64_t rows = t.tile_rows - row < t.strip_rows ? t.tile_rows - row : t.strip_rows;
-        const int64_t tiles = rows * t.tile_columns;
-        transform_image(&t, bordered, row, rows, v);
+        const int64_t one = rows * t.tile_columns, tiles = batch->count * one;
+        transform_strip(s, &t, batch, row, rows, bordered, v);
         for (int64_t panel = 0; panel < t.rows / PANEL; ++panel) {
             for (int xi = 0; xi < 16; ++xi)
                 multiply_tiles(tiles, t.channels, v + xi * plane_of(tiles * t.channels),
                                u + (xi * t.rows + panel * PANEL) * t.channels, m + xi * plane_of(tiles * PANEL));
-            store_strip(s, &t, m, row, rows, panel, bias, pair, out);
+            for (int64_t i = 0; i < batch->count; ++i)
+                store_strip(s, &t, m, row, rows, (struct place){tiles, i * one}, panel, bias, pair, batch->outs[i]);
         }
     }
-    return true;
 }
 
 static int64_t gradient_panels(const struct winograd_shape *s)
 {
     enum { CACHE_ELEMENTS = 200000, LEAST = 2 };
     const struct tiling t = tiling_of(s);
-    const int64_t image = 16 * t.strip_tiles * t.channels, panel = 16 * PANEL * (t.channels + t.strip_tiles);
+    const int64_t tiles = together(&t) * t.strip_tiles, image = 16 * tiles * t.channels, panel = 16 * PANEL * (t.channels + tiles);
     const int64_t fitting = (CACHE_ELEMENTS - image) / panel, all = t.rows / PANEL;
     const int64_t panels = fitting > LEAST ? fitting : LEAST;
     return panels < all ? panels : all;
 }
 
-static bool gradient(const struct winograd_shape *s, const float *image, const float *small, int64_t first, int64_t panels,
-                     float *du, bool accumulate, void *scratch)
+static bool gradient(const struct winograd_shape *s, const struct winograd_batch *batch, int64_t first, int64_t panels, float *du,
+                     bool accumulate, void *scratch)
 {
     const struct tiling t = tiling_of(s);
     const int64_t result = s->out_height * s->out_width, channels = panels * PANEL;
     const int64_t used = s->rows - first * PANEL < channels ? s->rows - first * PANEL : channels;
     float *const bordered = scratch, *const results = bordered + t.height * t.width * t.channels;
-    float *const v = results + t.height * t.width * t.rows, *const y = v + 16 * plane_of(t.strip_tiles * t.channels);
-    small += first * PANEL * result;
-    if (!moderate(image, s->channels * s->height * s->width) || !moderate(small, used * result))
-        return false;
-    turn_image(image, s->channels, s->height, s->width, s->pad_height, s->pad_width, &t, t.channels, bordered);
-    turn_image(small, used, s->out_height, s->out_width, 0, 0, &t, channels, results);
+    float *const v = results + t.height * t.width * t.rows, *const y = v + 16 * plane_of(together(&t) * t.strip_tiles * t.channels);
+    for (int64_t i = 0; i < batch->count; ++i)
+        if (!moderate(batch->images[i], s->channels * s->height * s->width) ||
+            !moderate(batch->smalls[i] + first * PANEL * result, used * result))
+            return false;
     for (int64_t row = 0; row < t.tile_rows; row += t.strip_rows) {
         const int64_t rows = t.tile_rows - row < t.strip_rows ? t.tile_rows - row : t.strip_rows;
-        const int64_t tiles = rows * t.tile_columns;
-        transform_image(&t, bordered, row, rows, v);
-        transform_gradient(&t, results, channels, row, rows, y);
+        const int64_t one = rows * t.tile_columns, tiles = batch->count * one;
+        transform_strip(s, &t, batch, row, rows, bordered, v);
+        for (int64_t i = 0; i < batch->count; ++i) {
+            if (row == 0)
+                turn_image(batch->smalls[i] + first * PANEL * result, used, s->out_height, s->out_width, 0, 0, &t, channels,
+                           results);
+            transform_gradient(&t, results, channels, row, rows, (struct place){tiles, i * one}, y);
+        }
         for (int64_t xi = 0; xi < 16; ++xi)
             for (int64_t panel = 0; panel < panels; ++panel)
                 for (int64_t c = 0; c < t.channels; c += L / 2)
@@ -388,6 +431,8 @@ static void finish(const struct winograd_shape *s, const float *du, int64_t bloc
 const struct conv_winograd_kernels KERNEL_TABLE(conv_winograd_kernels) = {
     .filter_elements = filter_elements,
     .scratch_bytes = scratch_bytes,
+    .images_together = images_together,
+    .moderate = moderate,
     .filters = filters,
     .correlate = correlate,
     .gradient = gradient,

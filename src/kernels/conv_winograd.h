@@ -18,19 +18,30 @@ struct winograd_shape {
     int64_t pad_height, pad_width; /* zeros before the image; >= 0 */
 };
 
+/* Images of one shape, images_together of them at most. smalls (gradients of results): gradient's; outs: correlate's. */
+struct winograd_batch {
+    int64_t count;
+    const float *const *images, *const *smalls;
+    float *const *outs;
+};
+enum { WINOGRAD_MOST_IMAGES = 64 };
+
 struct conv_winograd_kernels {
     /* Elements of U (and of a partial sum of its gradient). */
     int64_t (*filter_elements)(const struct winograd_shape *s);
     size_t (*scratch_bytes)(const struct winograd_shape *s);
+    /* Images of a call: tiles of small ones are worth the way of U through the caches only together. */
+    int64_t (*images_together)(const struct winograd_shape *s);
+    /* Are all values small enough? */
+    bool (*moderate)(const float *values, int64_t n);
     /* The part of U of rows [panel * row_unit ...) from [rows][channels][3][3]; false: values too large. */
     bool (*filters)(const struct winograd_shape *s, const float *matrix, int64_t panel, float *u);
-    /* One image; false: values too large, nothing was written. */
-    bool (*correlate)(const struct winograd_shape *s, const float *image, const float *u, const float *bias, float *out,
+    /* The images must be moderate. */
+    void (*correlate)(const struct winograd_shape *s, const struct winograd_batch *batch, const float *u, const float *bias,
                       void *scratch);
-    /* du (+)= gradient of U from one image and the gradient `small` of its result, for rows [first, first + panels) * row_unit;
-     * false: too large, nothing was added. */
-    bool (*gradient)(const struct winograd_shape *s, const float *image, const float *small, int64_t first, int64_t panels,
-                     float *du, bool accumulate, void *scratch);
+    /* du (+)= gradient of U, for rows [first, first + panels) * row_unit; false: values too large, nothing was added. */
+    bool (*gradient)(const struct winograd_shape *s, const struct winograd_batch *batch, int64_t first, int64_t panels, float *du,
+                     bool accumulate, void *scratch);
     /* Panels whose part of du stays in the second-level cache together with what is multiplied into it. */
     int64_t (*gradient_panels)(const struct winograd_shape *s);
     /* Rows [panel * row_unit ...) of the weights' gradient from the sum of `blocks` partial sums. */

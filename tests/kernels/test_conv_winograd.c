@@ -14,6 +14,14 @@ static float *random_floats(int64_t n)
     return x;
 }
 
+static float *scaled(const float *from, int64_t n, float scale)
+{
+    float *const x = malloc((size_t)n * sizeof *x);
+    for (int64_t i = 0; i < n; ++i)
+        x[i] = scale * from[i];
+    return x;
+}
+
 /* Calls body with the positions that meet in out[r][y][x] += image[c][iy][ix] * w[r][c][t]. */
 #define PRODUCTS(s, body)                                                                                          \
     for (int64_t r = 0; r < (s)->rows; ++r)                                                                         \
@@ -53,20 +61,38 @@ static void test_shape(const struct conv_winograd_kernels *k, struct winograd_sh
     float *const u = aligned_alloc(64, (size_t)((k->filter_elements(&s) * 4 + 63) / 64 * 64));
     void *const scratch = aligned_alloc(64, (k->scratch_bytes(&s) + 63) / 64 * 64);
     double *const expected = calloc((size_t)out, 8), *const expected_w = calloc((size_t)w, 8);
+    /* The gradient is added twice, for the first image and scaled ones. */
+    const double weight = 2 * (1 + 0.125 * (double)(k->images_together(&s) - 1));
     for (int64_t i = 0; i < out; ++i)
         expected[i] = bias[i / (s.out_height * s.out_width)];
     PRODUCTS(&s, {
         expected[out_at] += (double)image[in_at] * matrix[w_at];
-        expected_w[w_at] += 2 * (double)image[in_at] * small[out_at];
+        expected_w[w_at] += weight * (double)image[in_at] * small[out_at];
     })
     for (int64_t panel = 0; panel < panels; ++panel)
         CHECK(k->filters(&s, matrix, panel, u), "filters");
-    CHECK(k->correlate(&s, image, u, bias, result, scratch), "correlate");
+    /* As many images as a call takes, the other ones copies with another scale. */
+    const int64_t count = k->images_together(&s);
+    const float *images[WINOGRAD_MOST_IMAGES], *smalls[WINOGRAD_MOST_IMAGES];
+    float *outs[WINOGRAD_MOST_IMAGES];
+    const struct winograd_batch batch = {count, images, smalls, outs}, one = {1, images, smalls, outs};
+    for (int64_t i = 0; i < count; ++i) {
+        images[i] = i == 0 ? image : scaled(image, in, 0.5f);
+        smalls[i] = i == 0 ? small : scaled(small, out, 0.25f);
+        outs[i] = i == 0 ? result : calloc((size_t)out, 4);
+    }
+    k->correlate(&s, &batch, u, bias, scratch);
     check_all(result, expected, out, "result", &s);
+    for (int64_t i = 1; i < count; ++i)
+        for (int64_t e = 0; e < out; ++e) {
+            const float offset = bias[e / (s.out_height * s.out_width)];
+            CHECK(fabsf(outs[i][e] - offset - 0.5f * (result[e] - offset)) < 1e-5f, "image %lld of %lld", (long long)i,
+                  (long long)count);
+        }
     for (int pass = 0; pass < 2; ++pass)
         for (int64_t first = 0; first < panels; first += k->gradient_panels(&s)) {
             const int64_t left = panels - first, part = k->gradient_panels(&s);
-            CHECK(k->gradient(&s, image, small, first, left < part ? left : part, u, pass, scratch), "gradient");
+            CHECK(k->gradient(&s, &batch, first, left < part ? left : part, u, pass, scratch), "gradient");
         }
     for (int64_t panel = 0; panel < panels; ++panel)
         k->finish(&s, u, 1, panel, gradient);
@@ -74,8 +100,13 @@ static void test_shape(const struct conv_winograd_kernels *k, struct winograd_sh
     static const float large[] = {INFINITY, -INFINITY, NAN, -1e16f};
     for (int i = 0; i < 4; ++i) {
         image[in / 2] = large[i];
-        CHECK(!k->correlate(&s, image, u, bias, result, scratch), "%g isn't refused", (double)large[i]);
-        CHECK(!k->gradient(&s, image, small, 0, 1, u, true, scratch), "%g isn't refused", (double)large[i]);
+        CHECK(!k->moderate(image, in), "%g isn't refused", (double)large[i]);
+        CHECK(!k->gradient(&s, &one, 0, 1, u, true, scratch), "%g isn't refused", (double)large[i]);
+    }
+    for (int64_t i = 1; i < count; ++i) {
+        free((void *)(uintptr_t)images[i]);
+        free((void *)(uintptr_t)smalls[i]);
+        free(outs[i]);
     }
     void *const all[] = {image, matrix, small, bias, result, gradient, u, scratch, expected, expected_w};
     for (int i = 0; i < 10; ++i)

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import DEVICE
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 def make(*sizes: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -71,6 +72,18 @@ def test_windows(function, argument, no_fallback) -> None:
     compare(function, [argument.transpose(0, 1).contiguous().transpose(0, 1)])
 
 
+class Operators(TorchDispatchMode):
+    """Notes what reaches the device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.name())
+        return func(*args, **(kwargs or {}))
+
+
 SHAPES = [(2, 3, 3, 5, 7, 4, 4), (1, 2, 2, 130, 300, 16, 8), (2, 4, 4, 1, 9, 8, 8)]
 
 
@@ -90,6 +103,15 @@ def test_attention(batch, heads, key_heads, rows, keys, width, value_width, kind
     else:
         bias = make(1, heads, rows, keys) if kind == "float" else make(rows, keys)
         compare(lambda a, b, c, d: F.scaled_dot_product_attention(a, b, c, attn_mask=d), [q, k, v, bias])
+
+
+def test_attention_is_one_operator() -> None:
+    """torch asks a table of the device for the way to go; without an entry it would decompose."""
+    q = make(1, 2, 5, 8, dtype=torch.float32).to(DEVICE).requires_grad_()
+    with Operators() as operators:
+        F.scaled_dot_product_attention(q, q, q, is_causal=True).sum().backward()
+    assert not any("softmax" in name or "bmm" in name for name in operators.names)
+    assert any("fused_attention" in name and name.endswith("backward") for name in operators.names)
 
 
 def test_attention_grouped_and_transposed(no_fallback) -> None:

@@ -241,6 +241,19 @@ static void gather_rows(const struct strided_loop *loop, const struct loop_opera
     at.offset = offset_at(loop, o, index);
     while (n > 0) {
         const int64_t left = loop->sizes[last] - at.index[last], run = n < left ? n : left;
+        if (last > 0 && o->strides[last] == 1 && at.index[last] == 0 && n >= 2 * left) { /* whole rows together */
+            const int64_t below = loop->sizes[last - 1] - at.index[last - 1], rows = n / left < below ? n / left : below;
+            const size_t row_bytes = (size_t)left * bytes;
+            kernels->cast->copy_rows(out, o->data + at.offset * (int64_t)bytes, o->strides[last - 1] * (int64_t)bytes, row_bytes,
+                                     (size_t)rows);
+            out += (size_t)rows * row_bytes;
+            n -= rows * left;
+            at.index[last] = left;
+            at.index[last - 1] += rows - 1;
+            at.offset += (rows - 1) * o->strides[last - 1] + left;
+            next_row(loop, o, &at);
+            continue;
+        }
         gather_row(out, o->data + at.offset * (int64_t)bytes, o->strides[last], bytes, run);
         out += (size_t)run * bytes;
         n -= run;
@@ -397,7 +410,7 @@ void loop_range(const struct strided_loop *loop, int64_t begin, int64_t end)
 
 /* --- transposing copies -------------------------------------------------------------------------------------------- */
 
-enum { TRANSPOSE_BLOCK = 32, TRANSPOSE_COLUMNS = 256 };
+enum { TRANSPOSE_BLOCK = 64, TRANSPOSE_COLUMNS = 256 };
 
 /* A copy whose input is dense along another dimension (`rows`) than the output: goes in blocks that fit the nearest cache. */
 struct transposition {
@@ -461,7 +474,7 @@ static void transpose_run(struct transposition *t)
 {
     const struct strided_loop *const loop = t->loop;
     const int64_t matrices = loop->count / (loop->sizes[t->rows] * loop->sizes[t->columns]);
-    pool_for(matrices * t->row_blocks * t->column_blocks, 2, transpose_body, t);
+    pool_for(matrices * t->row_blocks * t->column_blocks, 1, transpose_body, t);
 }
 
 /* --- all elements -------------------------------------------------------------------------------------------------- */

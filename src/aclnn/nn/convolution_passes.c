@@ -270,18 +270,32 @@ int conv_weight_gradient(const struct conv_pass *pass, const void *source, const
 
 /* --- weights -------------------------------------------------------------------------------------------------------- */
 
+struct rotate_job {
+    enum accumulate type;
+    const void *matrix;
+    void *rotated;
+    int64_t outer, inner, taps;
+};
+
+/* Item = (group, inner). */
+static void rotate_rows(void *argument, int64_t begin, int64_t end)
+{
+    const struct rotate_job *const j = argument;
+    for (int64_t item = begin; item < end; ++item)
+        for (int64_t o = 0; o < j->outer; ++o)
+            for (int64_t t = 0; t < j->taps; ++t) {
+                const int64_t from = ((item / j->inner * j->outer + o) * j->inner + item % j->inner) * j->taps + j->taps - 1 - t;
+                const int64_t to = (item * j->outer + o) * j->taps + t;
+                if (j->type == ACCUMULATE_F64)
+                    ((double *)j->rotated)[to] = ((const double *)j->matrix)[from];
+                else
+                    ((float *)j->rotated)[to] = ((const float *)j->matrix)[from];
+            }
+}
+
 void conv_rotate(enum accumulate type, const void *matrix, int64_t groups, int64_t outer, int64_t inner, int64_t taps,
                  void *rotated)
 {
-    for (int64_t group = 0; group < groups; ++group)
-        for (int64_t i = 0; i < inner; ++i)
-            for (int64_t o = 0; o < outer; ++o)
-                for (int64_t t = 0; t < taps; ++t) {
-                    const int64_t from = ((group * outer + o) * inner + i) * taps + taps - 1 - t;
-                    const int64_t to = ((group * inner + i) * outer + o) * taps + t;
-                    if (type == ACCUMULATE_F64)
-                        ((double *)rotated)[to] = ((const double *)matrix)[from];
-                    else
-                        ((float *)rotated)[to] = ((const float *)matrix)[from];
-                }
+    struct rotate_job j = {type, matrix, rotated, outer, inner, taps};
+    parallel_for(groups * inner, outer * taps, rotate_rows, &j);
 }

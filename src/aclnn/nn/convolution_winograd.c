@@ -95,19 +95,36 @@ static void filter_panels(void *argument, int64_t begin, int64_t end)
     }
 }
 
+/* How the images of a block are cut into calls. */
+static int64_t calls_for(const struct winograd_job *j, int64_t images)
+{
+    return divide_up(images, kernels->conv_winograd->images_together(&j->shape));
+}
+
+/* Item = (call, group). Images that are refused are left out. */
 static void correlate_images(void *argument, int64_t begin, int64_t end)
 {
     struct winograd_job *const j = argument;
+    const int64_t calls = calls_for(j, j->pass->images);
     void *const scratch = take_scratch(j);
     for (int64_t item = begin; scratch && item < end; ++item) {
-        const int64_t group = item % j->pass->groups;
+        const int64_t group = item % j->pass->groups, call = item / j->pass->groups;
         const float *const bias = j->operands->bias ? (const float *)j->operands->bias + group * j->shape.rows : NULL;
-        const bool done = kernels->conv_winograd->correlate(
-            &j->shape, (const float *)j->operands->source + item * image_elements(j), j->filters + group * j->elements, bias,
-            (float *)j->operands->out + item * out_elements(j), scratch);
-        j->refused[item] = !done;
-        if (!done)
-            j->bad_images = 1;
+        const float *images[WINOGRAD_MOST_IMAGES];
+        float *outs[WINOGRAD_MOST_IMAGES];
+        struct winograd_batch batch = {.images = images, .outs = outs};
+        for (int64_t i = call * j->pass->images / calls; i < (call + 1) * j->pass->images / calls; ++i) {
+            const int64_t at = i * j->pass->groups + group;
+            images[batch.count] = (const float *)j->operands->source + at * image_elements(j);
+            outs[batch.count] = (float *)j->operands->out + at * out_elements(j);
+            j->refused[at] = !kernels->conv_winograd->moderate(images[batch.count], image_elements(j));
+            if (j->refused[at])
+                j->bad_images = 1;
+            else
+                ++batch.count;
+        }
+        if (batch.count > 0)
+            kernels->conv_winograd->correlate(&j->shape, &batch, j->filters + group * j->elements, bias, scratch);
     }
 }
 
@@ -123,7 +140,9 @@ int winograd_correlate(const struct conv_pass *pass, const struct conv_operands 
     *refused = NULL;
     if (j.bad_filters)
         return 0;
-    parallel_for(pass->images * pass->groups, out_elements(&j) * j.shape.channels / 4, correlate_images, &j);
+    const int64_t calls = calls_for(&j, pass->images);
+    parallel_for(calls * pass->groups, divide_up(pass->images, calls) * out_elements(&j) * j.shape.channels / 4, correlate_images,
+                 &j);
     TRY(finish(&j));
     *complete = !j.bad_images;
     *refused = j.refused;
@@ -137,7 +156,8 @@ static int64_t image_blocks(const struct winograd_job *j)
     int64_t blocks = IMAGE_BLOCKS;
     while (blocks > 1 && blocks * j->pass->groups * j->elements * (int64_t)sizeof(float) > PARTIAL_LIMIT)
         blocks /= 2;
-    return blocks < j->pass->images ? blocks : j->pass->images;
+    const int64_t calls = calls_for(j, j->pass->images);
+    return blocks < calls ? blocks : calls;
 }
 
 uint64_t winograd_gradient_bytes(const struct conv_pass *pass)
@@ -151,16 +171,21 @@ static void gradient_blocks(void *argument, int64_t begin, int64_t end)
 {
     struct winograd_job *const j = argument;
     const struct conv_pass *const pass = j->pass;
+    const int64_t together = kernels->conv_winograd->images_together(&j->shape);
     void *const scratch = take_scratch(j);
     for (int64_t item = begin; scratch && item < end; ++item) {
         const int64_t part = item % j->parts, block = item / j->parts % j->blocks, group = item / (j->parts * j->blocks);
         const int64_t panel = part * j->part_panels, left = j->panels - panel;
         const int64_t first = block * pass->images / j->blocks, last = (block + 1) * pass->images / j->blocks;
-        for (int64_t image = first; image < last && !j->bad_images; ++image) {
-            const int64_t at = image * pass->groups + group;
-            if (!kernels->conv_winograd->gradient(&j->shape, (const float *)(const void *)j->source + at * image_elements(j),
-                                                  (const float *)(const void *)j->small + at * out_elements(j), panel,
-                                                  left < j->part_panels ? left : j->part_panels,
+        for (int64_t image = first; image < last && !j->bad_images; image += together) {
+            const float *images[WINOGRAD_MOST_IMAGES], *smalls[WINOGRAD_MOST_IMAGES];
+            const struct winograd_batch batch = {last - image < together ? last - image : together, images, smalls, NULL};
+            for (int64_t i = 0; i < batch.count; ++i) {
+                const int64_t at = (image + i) * pass->groups + group;
+                images[i] = (const float *)(const void *)j->source + at * image_elements(j);
+                smalls[i] = (const float *)(const void *)j->small + at * out_elements(j);
+            }
+            if (!kernels->conv_winograd->gradient(&j->shape, &batch, panel, left < j->part_panels ? left : j->part_panels,
                                                   j->partials + (group * j->blocks + block) * j->elements, image > first, scratch))
                 j->bad_images = 1;
         }
