@@ -82,6 +82,7 @@ namespace {
 Tensor vdot(const Tensor &self, const Tensor &other) { return at::dot(self.is_complex() ? self.conj() : self, other); }
 
 Tensor &vdot_into(const Tensor &self, const Tensor &other, Tensor &out) {
+  check_out_type(out, self.scalar_type(), "vdot()");
   write_out(out, vdot(self, other));
   return out;
 }

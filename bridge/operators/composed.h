@@ -36,6 +36,8 @@ void write_nextafter(const at::Tensor &self, const at::Tensor &other, const at::
 void write_index_reduce(const at::Tensor &self, int64_t dim, const at::Tensor &index, const at::Tensor &source,
                         std::string_view reduce, bool include_self, const at::Tensor &out);
 
+at::Tensor addr_of_bools(const at::Tensor &self, const at::Tensor &vec1, const at::Tensor &vec2, const at::Scalar &beta,
+                         const at::Scalar &alpha);
 void write_norm_dtype(const at::Tensor &self, const std::optional<at::Scalar> &p, at::IntArrayRef dim, bool keepdim,
                       at::ScalarType dtype, const at::Tensor &out);
 void write_addmm_activation(const at::Tensor &self, const at::Tensor &mat1, const at::Tensor &mat2, const at::Scalar &beta,

@@ -19,6 +19,7 @@
 #include <ATen/ops/i0.h>
 #include <ATen/ops/logaddexp.h>
 #include <ATen/ops/logical_and.h>
+#include <ATen/ops/logical_or.h>
 #include <ATen/ops/mvlgamma.h>
 #include <ATen/ops/native_channel_shuffle.h>
 #include <ATen/ops/nonzero.h>
@@ -47,6 +48,14 @@ void write_index_reduce(const at::Tensor &self, int64_t dim, const at::Tensor &i
   sizes[static_cast<size_t>(dim)] = index.numel();
   const at::Tensor places = index.to(at::kLong).reshape(sizes).expand(from.sizes());
   out.copy_(at::scatter_reduce(whole, dim, places, from, reduce, include_self).reshape(self.sizes()));
+}
+
+at::Tensor addr_of_bools(const at::Tensor &self, const at::Tensor &vec1, const at::Tensor &vec2, const at::Scalar &beta,
+                         const at::Scalar &alpha) {
+  check_addr(self, vec1, vec2);
+  const at::Tensor products = at::logical_and(vec1.unsqueeze(1), vec2.unsqueeze(0));
+  const at::Tensor product = alpha.to<bool>() ? products : at::zeros(products.sizes(), products.options());
+  return beta.to<bool>() ? at::logical_or(product, self) : product;
 }
 
 void write_norm_dtype(const at::Tensor &self, const std::optional<at::Scalar> &p, at::IntArrayRef dim, bool keepdim,

@@ -41,6 +41,10 @@ at::Tensor &normal_(at::Tensor &self, double mean, double std, Gen generator) {
 at::Tensor &uniform_(at::Tensor &self, double from, double to, Gen generator) {
   TORCH_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
   check_written(self);
+  if (self.is_complex()) { // both parts
+    at::view_as_real(self).uniform_(from, to, generator);
+    return self;
+  }
   const OnDevice guard(device_index_of(self));
   const auto [seed, offset] = random_state(generator, self.numel());
   check(npu_uniform(argument(self), from, to, seed, offset, stream()));

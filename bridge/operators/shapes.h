@@ -77,6 +77,19 @@ void check_flip(const at::Tensor &self, at::IntArrayRef dims);
 void check_layer_norm(const at::Tensor &input, at::IntArrayRef normalized_shape, const std::optional<at::Tensor> &weight,
                       const std::optional<at::Tensor> &bias);
 
+at::Tensor unpooled(const at::Tensor &self, const at::Tensor &indices, at::IntArrayRef output_size);
+void check_unpool_windows(at::IntArrayRef stride, at::IntArrayRef padding);
+
+/* complex, polar: two parts of one floating type, with torch's text. */
+inline void check_parts(const at::Tensor &first, const at::Tensor &second) {
+  const auto fits = [](const at::Tensor &part) {
+    return part.scalar_type() == at::kFloat || part.scalar_type() == at::kDouble || part.scalar_type() == at::kHalf;
+  };
+  TORCH_CHECK(fits(first) && fits(second), "Expected both inputs to be Half, Float or Double tensors but got ", first.scalar_type(),
+              " and ", second.scalar_type());
+  TORCH_CHECK(first.scalar_type() == second.scalar_type(), "Expected object of scalar type ", first.scalar_type(),
+              " but got scalar type ", second.scalar_type(), " for second argument");
+}
 /* Indices of a type that CANN doesn't take, as int64. */
 inline at::Tensor places(const at::Tensor &index) {
   const c10::ScalarType type = index.scalar_type();
@@ -86,9 +99,6 @@ inline at::Tensor places(const at::Tensor &index) {
 inline c10::Scalar whole_for(const at::Tensor &self, const c10::Scalar &bound) {
   return c10::isIntegralType(self.scalar_type(), false) && bound.isFloatingPoint() ? c10::Scalar(bound.toLong()) : bound;
 }
-at::Tensor unpooled(const at::Tensor &self, const at::Tensor &indices, at::IntArrayRef output_size);
-void check_unpool_windows(at::IntArrayRef stride, at::IntArrayRef padding);
-
 void check_roll(const at::Tensor &self, at::IntArrayRef shifts, at::IntArrayRef dims);
 /* What the C functions compute as torch does; it has more types and also broadcasts. */
 bool isclose_fits(const at::Tensor &self, const at::Tensor &other);
