@@ -22,13 +22,13 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/result_type.h>
+#include <ATen/ops/round.h>
 #include <ATen/ops/signbit.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "bridge/operators/operand.h"
 
@@ -65,7 +65,7 @@ Tensor lgamma_positive(const Tensor &x) {
 }
 
 /* |sin(pi x)|, 0 at integers */
-Tensor sine_of_turns(const Tensor &x) { return ((x - at::floor(x)) * pi).sin().abs(); }
+Tensor sine_of_turns(const Tensor &x) { return ((x - at::round(x)) * pi).sin().abs(); }
 
 Tensor lgamma_wide(const Tensor &x) {
   const Tensor negative = x < 0.5, positive = lgamma_positive(choose(negative, 1 - x, x));
@@ -94,26 +94,31 @@ Tensor digamma_wide(const Tensor &x) {
                 choose(pole, nan, choose(negative, reflected, positive)));
 }
 
-/* Hurwitz's zeta function by Euler and Maclaurin's formula from q + terms on. */
-Tensor zeta_wide(const Tensor &s, const Tensor &q) {
+/* Hurwitz's zeta function of q > 0, by Euler's and Maclaurin's formula from q + shift on. */
+Tensor zeta_positive(const Tensor &s, const Tensor &q) {
   static constexpr double bernoulli[] = {1.0 / 12,       -1.0 / 720,     1.0 / 30240,
                                          -1.0 / 1209600, 1.0 / 47900160, -691.0 / 1307674368000.0};
-  const double least = q.numel() > 0 ? choose(at::logical_or(at::isnan(q), at::isinf(q)), 0.0, q).min().item().toDouble() : 0.0;
-  const int terms = shift + static_cast<int>(std::ceil(std::min(1000.0, std::max(0.0, -least))));
   Tensor sum = at::pow(q, -s);
-  for (int k = 1; k < terms; ++k)
+  for (int k = 1; k < shift; ++k)
     sum = sum + at::pow(q + k, -s);
-  const Tensor z = q + terms, power = at::pow(z, -s);
+  const Tensor z = q + shift, power = at::pow(z, -s);
   sum = sum + z * power / (s - 1) + 0.5 * power;
   Tensor factor = s * power / z;
   for (int k = 0; k < 6; ++k) {
     sum = sum + bernoulli[k] * factor;
     factor = factor * (s + (2 * k + 1)) * (s + (2 * k + 2)) / (z * z);
   }
-  const Tensor whole = q == at::floor(q), below = q <= 0;
-  sum = choose(at::logical_and(below, at::logical_and(at::logical_not(whole), s != at::floor(s))), nan, sum);
-  sum = choose(at::logical_and(below, whole), infinity, choose(q == infinity, 0.0, sum));
-  return choose(s == 1, infinity, choose(at::logical_or(s < 1, at::logical_or(at::isnan(s), at::isnan(q))), nan, sum));
+  return choose(q == infinity, 0.0, sum);
+}
+
+/* Below zero there is a value for whole s only: the terms below zero mirror those from 1 - part up to -q. */
+Tensor zeta_wide(const Tensor &s, const Tensor &q) {
+  const Tensor below = q <= 0, part = q - at::floor(q), odd = at::floor(s * 0.5) * 2 != s;
+  const Tensor mirrored = zeta_positive(s, choose(below, 1 - part, q)) - zeta_positive(s, choose(below, 1 - q, q));
+  const Tensor sum = zeta_positive(s, choose(below, part, q)) + choose(below, choose(odd, -mirrored, mirrored), at::zeros_like(q));
+  const Tensor fits =
+      choose(at::logical_and(below, s != at::floor(s)), nan, choose(at::logical_and(below, part == 0), infinity, sum));
+  return choose(s == 1, infinity, choose(at::logical_or(s < 1, at::logical_or(at::isnan(s), at::isnan(q))), nan, fits));
 }
 
 Tensor trigamma_wide(const Tensor &x) {
@@ -161,7 +166,7 @@ Tensor ndtri_wide(const Tensor &p) {
   const Tensor tail = at::minimum(p, 1 - p);
   Tensor x = at::erfinv(2 * tail - 1) / root_half;
   x = choose(tail < 1e-12, -(-2 * tail.log()).sqrt(), x);
-  for (int step = 0; step < 4; ++step) {
+  for (int step = 0; step < 6; ++step) {
     const Tensor density = (-0.5 * x * x).exp() / std::sqrt(2 * pi);
     const Tensor correction = (0.5 * at::erfc(-x * root_half) - tail) / density;
     x = x - correction / (1 + 0.5 * x * correction); // Halley's: converges from the rough start of tiny tails too

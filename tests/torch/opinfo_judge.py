@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-SECONDS_FOR_ONE = 120  # after which a child is ended and its operator counts as crashed
+SECONDS_FOR_ONE = 120  # after which a child is ended and its operator counts as crashed; ten times as long with every sample
 SAMPLES = {"forward": 6, "forms": 2, "gradient": 3, "recorded": 12}  # how many of an OpInfo's samples the quick run takes
 BY_HAND = "samples by hand"  # stands for an OpInfo's name
 PLUMBING = re.compile(r"^(detach|alias|lift_fresh|lift|is_same_size|_local_scalar_dense|item|_to_copy|is_nonzero)$")
@@ -66,7 +66,7 @@ def run_child_on(names: queue.Queue[str], full: bool, core: int | None, verdicts
         if process is None:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
         begun = time.monotonic()
-        verdict = ask(process, name)
+        verdict = ask(process, name, SECONDS_FOR_ONE * (10 if full else 1))
         if "crash" in verdict:
             process.kill()
             verdict["crash"] = f"{verdict['crash']} (exit code {process.wait()})"
@@ -81,7 +81,7 @@ def run_child_on(names: queue.Queue[str], full: bool, core: int | None, verdicts
         process.wait()
 
 
-def ask(process: subprocess.Popen[str], name: str) -> dict[str, Any]:
+def ask(process: subprocess.Popen[str], name: str, seconds: int) -> dict[str, Any]:
     """One operator's verdict; its "crash" says during what the child died."""
     assert process.stdin is not None and process.stdout is not None
     doing = "start"
@@ -90,7 +90,7 @@ def ask(process: subprocess.Popen[str], name: str) -> dict[str, Any]:
         process.stdin.flush()
     except OSError:
         return {"crash": doing}
-    watchdog = threading.Timer(SECONDS_FOR_ONE, process.kill)
+    watchdog = threading.Timer(seconds, process.kill)
     watchdog.start()
     try:
         for line in process.stdout:
