@@ -1,6 +1,6 @@
 """Operators of ordinary networks, forward and backward: npu against torch eager on the CPU, in turn in one process.
 
-    python bench/ops.py [--json FILE] [--only REGEX] [--rounds 9] [--threads 2] [--milliseconds 8] [--cpu-time] [--list]
+    python bench/ops.py [--json FILE] [--only REGEX] [--rounds 15] [--threads 2] [--milliseconds 12] [--cpu-time] [--list]
 
 One row is one operator at one shape in one direction. `forward` runs without autograd; `backward` runs the gradient of all
 inputs alone, from a graph that is kept. A timing repeats the call for about --milliseconds, with one synchronise at its end, and
@@ -128,9 +128,9 @@ def main() -> None:
     """Parses the options, measures, prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="a regular expression on 'operator shape direction'")
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--milliseconds", type=float, default=8, help="length of one timing")
+    parser.add_argument("--milliseconds", type=float, default=12, help="length of one timing")
     parser.add_argument("--cpu-time", action="store_true", help="CPU time of all threads instead of the clock's, on a machine that others use")
     parser.add_argument("--list", action="store_true", help="only say what would be measured")
     parser.add_argument("--json")

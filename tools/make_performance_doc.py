@@ -14,7 +14,7 @@ LIMIT = 0.7
 INTRODUCTION = """# Performance
 
 Made by `make bench`, which runs `softnpu bench` and keeps its figures in `bench/results`; `make docs` writes this page from them again.
-On another machine: `softnpu bench` after installing the package (about half an hour), or `softnpu bench ops` and the like for one part; it prints
+On another machine: `softnpu bench` after installing the package (about ten minutes), or `softnpu bench ops` and the like for one part; it prints
 these tables and writes JSON files to a folder. Nothing else should run meanwhile.
 
 Every figure is a ratio within one process, in which npu and torch's CPU take turns, because timings on shared machines move by more than what

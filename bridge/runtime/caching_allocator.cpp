@@ -18,6 +18,7 @@
 
 #include "bridge/runtime/caching_allocator.h"
 #include "bridge/runtime/memory_history.h"
+#include "bridge/runtime/quick_lock.h"
 #include "bridge/runtime/runtime.h"
 
 namespace npu {
@@ -101,7 +102,7 @@ struct Pending {
 struct Cache {
   explicit Cache(c10::DeviceIndex index) : device(index) {}
   const c10::DeviceIndex device;
-  std::mutex lock;
+  QuickLock lock;
   Pool small_blocks, large_blocks;
   std::map<void *, Block *> segments; // address -> its first block
   Block *front[kStreams][kFrontClasses]{};
@@ -280,7 +281,7 @@ std::vector<Block *> take_segments(Cache &cache) {
 /* Gives cached segments back to the device. Queued work may still use them, since freeing isn't in stream order; so the device is waited
  * for, with the lock open: the blocks belong to this thread meanwhile. Returns the failure that the waiting met: an earlier task's, which
  * nobody else will hear of. */
-std::exception_ptr release_cached(Cache &cache, std::unique_lock<std::mutex> &guard) {
+std::exception_ptr release_cached(Cache &cache, std::unique_lock<QuickLock> &guard) {
   std::exception_ptr failure;
   std::vector<Pending> awaited;
   awaited.swap(cache.pending);
@@ -412,7 +413,7 @@ std::string in_units(size_t bytes) {
 }
 
 /* Under the lock, which is left on an exception and open while old memory is given back. */
-Block *take_block(Cache &cache, std::unique_lock<std::mutex> &guard, size_t size, c10::StreamId stream) {
+Block *take_block(Cache &cache, std::unique_lock<QuickLock> &guard, size_t size, c10::StreamId stream) {
   const bool small = size <= kSmallLimit;
   if (C10_UNLIKELY(!cache.pending.empty()))
     process_events(cache);
@@ -475,7 +476,7 @@ void release_block(void *context) {
     return;
   Cache &cache = *caches[block->device].load(std::memory_order_acquire);
   const MemoryContext freed_by = C10_UNLIKELY(records_memory()) ? gather_memory_context(MemoryContexts::all) : nullptr;
-  std::lock_guard<std::mutex> guard(cache.lock);
+  std::lock_guard<QuickLock> guard(cache.lock);
   count_down(cache.counters.allocation, block->small, 1);
   count_down(cache.counters.allocated_bytes, block->small, block->size);
   count_down(cache.counters.requested_bytes, block->small, block->requested);
@@ -532,7 +533,7 @@ struct CachingAllocator final : c10::DeviceAllocator {
     std::exception_ptr failure;
     for (auto &slot : caches)
       if (Cache *cache = slot.load(); cache && !in_bad_fork()) {
-        std::unique_lock<std::mutex> guard(cache->lock);
+        std::unique_lock<QuickLock> guard(cache->lock);
         const std::exception_ptr met = release_cached(*cache, guard);
         failure = failure ? failure : met;
       }
@@ -544,7 +545,7 @@ struct CachingAllocator final : c10::DeviceAllocator {
     if (!block || data.get_deleter() != &release_block)
       return; // empty, or memory that isn't ours
     Cache &cache = cache_of(block->device);
-    std::lock_guard<std::mutex> guard(cache.lock);
+    std::lock_guard<QuickLock> guard(cache.lock);
     if (stream.id() == block->stream && stream.device_index() == block->device)
       return;
     if (!block->users)
@@ -559,7 +560,7 @@ struct CachingAllocator final : c10::DeviceAllocator {
     Cache *cache = caches[resolve_index(device)].load();
     if (!cache)
       return stats;
-    std::lock_guard<std::mutex> guard(cache->lock);
+    std::lock_guard<QuickLock> guard(cache->lock);
     copy_stats(cache->counters.allocation, stats.allocation);
     copy_stats(cache->counters.allocation, stats.active);
     copy_stats(cache->counters.segment, stats.segment);
@@ -577,14 +578,14 @@ struct CachingAllocator final : c10::DeviceAllocator {
   }
   void resetAccumulatedStats(c10::DeviceIndex device) override {
     if (Cache *cache = caches[resolve_index(device)].load()) {
-      std::lock_guard<std::mutex> guard(cache->lock);
+      std::lock_guard<QuickLock> guard(cache->lock);
       each_counter(cache->counters, [](Counter &counter) { counter.allocated = counter.freed = 0; });
       cache->retries = cache->out_of_memories = 0;
     }
   }
   void resetPeakStats(c10::DeviceIndex device) override {
     if (Cache *cache = caches[resolve_index(device)].load()) {
-      std::lock_guard<std::mutex> guard(cache->lock);
+      std::lock_guard<QuickLock> guard(cache->lock);
       each_counter(cache->counters, [](Counter &counter) { counter.peak = counter.current; });
     }
   }
@@ -620,7 +621,7 @@ c10::DataPtr allocate(size_t bytes, c10::DeviceIndex device) {
   const size_t size_class = size / kUnit;
   const c10::StreamId stream = current_ids.ids[device];
   MemoryContext context = C10_UNLIKELY(records_memory()) ? gather_memory_context(MemoryContexts::state) : nullptr;
-  std::unique_lock<std::mutex> guard(cache.lock);
+  std::unique_lock<QuickLock> guard(cache.lock);
   Block *block;
   if (C10_LIKELY(size_class < kFrontClasses && (block = cache.front[stream][size_class]) != nullptr)) {
     cache.front[stream][size_class] = block->front_next;
@@ -650,7 +651,7 @@ std::vector<MemorySegment> memory_segments(c10::DeviceIndex device) {
   Cache *cache = caches[device].load();
   if (!cache)
     return found;
-  const std::lock_guard<std::mutex> guard(cache->lock);
+  const std::lock_guard<QuickLock> guard(cache->lock);
   for (const auto &[data, first] : cache->segments) {
     MemorySegment &segment = found.emplace_back();
     segment = {reinterpret_cast<uintptr_t>(data), 0, first->stream, first->small, {}};
@@ -666,7 +667,7 @@ std::vector<MemorySegment> memory_segments(c10::DeviceIndex device) {
 void set_memory_fraction(double fraction, c10::DeviceIndex device) {
   TORCH_CHECK(fraction >= 0 && fraction <= 1, "invalid fraction: ", fraction, ". Please set within [0, 1].");
   Cache &cache = cache_of(resolve_index(device));
-  std::lock_guard<std::mutex> guard(cache.lock);
+  std::lock_guard<QuickLock> guard(cache.lock);
   cache.fraction = fraction;
 }
 

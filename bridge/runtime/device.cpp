@@ -15,8 +15,10 @@ namespace {
 std::atomic<bool> started{false};
 std::atomic<bool> forked_after_start{false};
 std::mutex start_lock;
-thread_local c10::DeviceIndex current = 0;
-thread_local c10::DeviceIndex told = -1; // what CANN was told on this thread
+/* Asked for on every launch: reached without a call. */
+#define ON_LAUNCH_PATH __attribute__((tls_model("initial-exec")))
+constinit thread_local c10::DeviceIndex current ON_LAUNCH_PATH = 0;
+constinit thread_local c10::DeviceIndex told ON_LAUNCH_PATH = -1; // what CANN was told on this thread
 
 void child_after_fork() {
   if (started) // a child forked earlier starts a runtime of its own and is an ordinary process

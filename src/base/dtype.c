@@ -9,21 +9,12 @@ const struct dtype_info dtype_infos[DTYPE_COUNT + 1] = {
     [DTYPE_NONE] = {.name = "none", .acl = -1, .bytes = 0, .kind = KIND_BOOL, .compute = DTYPE_NONE},
 };
 
-enum { ACL_CODES = 64 };
-
 /* Filled from the list; 0 means absent, so entries are stored plus one. */
-static const uint8_t from_acl[ACL_CODES] = {
+const uint8_t dtype_codes[DTYPE_ACL_CODES] = {
 #define DTYPE(tag, UPPER, code, type, bytes, kind, compute) [code] = DTYPE_##UPPER + 1,
 #include "base/dtype.def"
 #undef DTYPE
 };
-
-enum dtype dtype_from_acl(int32_t code)
-{
-    if (code < 0 || code >= ACL_CODES || from_acl[code] == 0)
-        return DTYPE_NONE;
-    return (enum dtype)(from_acl[code] - 1);
-}
 
 static enum dtype promote_integers(enum dtype a, enum dtype b)
 {

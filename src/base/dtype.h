@@ -38,7 +38,12 @@ struct dtype_info {
 extern const struct dtype_info dtype_infos[DTYPE_COUNT + 1];
 
 /* DTYPE_NONE for a code that isn't in the list. */
-enum dtype dtype_from_acl(int32_t code);
+enum { DTYPE_ACL_CODES = 64 };
+extern const uint8_t dtype_codes[DTYPE_ACL_CODES];
+static inline enum dtype dtype_from_acl(int32_t code)
+{
+    return code < 0 || code >= DTYPE_ACL_CODES || dtype_codes[code] == 0 ? DTYPE_NONE : (enum dtype)(dtype_codes[code] - 1);
+}
 
 /* The type that torch's promotion gives two tensors of at least one dimension. */
 enum dtype dtype_promote(enum dtype a, enum dtype b);

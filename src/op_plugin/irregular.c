@@ -71,7 +71,8 @@ static int finish_sized(struct call *call, int code, phase_2_fn phase_2, aclTens
 #define NEED(operator)                                                             \
     if (!cann.aclnn##operator##GetWorkspaceSize || !cann.aclnn##operator)          \
         return call_missing("aclnn" #operator);                                    \
-    struct call call = {.name = "aclnn" #operator}
+    struct call call;                                                              \
+    call_begin(&call, "aclnn" #operator)
 
 int npu_nonzero(TENSOR self, TENSOR out, struct npu_shape *shape, aclrtStream stream)
 {

@@ -38,6 +38,10 @@ static struct aclTensor *tensor_take(void)
     return malloc(sizeof *t);
 }
 
+/* More than an address space holds, and little enough that no product with an element's size, no sum of a few such numbers and
+ * no address computed from them overflows. */
+#define MOST_ELEMENTS ((int64_t)1 << 48)
+
 static int tensor_fill(struct aclTensor *t, const int64_t *dims, uint64_t ndim, const int64_t *strides)
 {
     struct view *const v = &t->view;
@@ -49,7 +53,11 @@ static int tensor_fill(struct aclTensor *t, const int64_t *dims, uint64_t ndim, 
             FAIL(ACLNN_ERROR_PARAM, "viewDims[%d] is %lld; sizes are >= 0", i, (long long)dims[i]);
         v->sizes[i] = dims[i];
         v->strides[i] = strides ? strides[i] : count;
-        contiguous &= dims[i] == 1 || v->strides[i] == count;
+        if (dims[i] == 1) { /* the stride is never taken; a harmless one, as some loops step once behind the end */
+            if (v->strides[i] > MOST_ELEMENTS || v->strides[i] < 0)
+                v->strides[i] = 0;
+        } else
+            contiguous &= v->strides[i] == count;
         if (__builtin_mul_overflow(count, dims[i], &count))
             FAIL(ACLNN_ERROR_PARAM, "the number of elements of the view exceeds 64 bits");
     }
@@ -57,10 +65,6 @@ static int tensor_fill(struct aclTensor *t, const int64_t *dims, uint64_t ndim, 
     v->contiguous = contiguous || count == 0;
     return 0;
 }
-
-/* More than an address space holds, and little enough that no product with an element's size, no sum of a few such numbers and
- * no address computed from them overflows. */
-#define MOST_ELEMENTS ((int64_t)1 << 48)
 
 /* The view begins in its storage and ends in the address space. */
 static int tensor_check_reach(struct view *v, int64_t offset)
@@ -72,9 +76,11 @@ static int tensor_check_reach(struct view *v, int64_t offset)
         FAIL(ACLNN_ERROR_PARAM, "the view has %lld elements; at most 2^48 are allowed", (long long)v->count);
     if (offset < 0 || offset > MOST_ELEMENTS)
         FAIL(ACLNN_ERROR_PARAM, "offset is %lld; 0 to 2^48 elements are allowed", (long long)offset);
-    for (int i = 0; v->count > 0 && i < v->ndim; ++i)
-        if (v->sizes[i] == 1) /* the stride is never taken; a harmless one, as some loops step once behind the end */
-            v->strides[i] = v->strides[i] > MOST_ELEMENTS || v->strides[i] < 0 ? 0 : v->strides[i];
+    if (v->contiguous) /* reaches as far as it has elements */
+        return 0;
+    for (int i = 0; i < v->ndim; ++i)
+        if (v->sizes[i] == 1)
+            continue;
         else if (__builtin_mul_overflow(v->sizes[i] - 1, v->strides[i], &reach) || reach > MOST_ELEMENTS || reach < -MOST_ELEMENTS)
             FAIL(ACLNN_ERROR_PARAM, "stride[%d] is %lld for %lld elements; a view reaches at most 2^48 elements", i,
                  (long long)v->strides[i], (long long)v->sizes[i]);
