@@ -224,8 +224,8 @@ template <class Action> void keep_failure(std::exception_ptr &failure, Action ac
 }
 
 /* Something happened to memory at `data`; a recording keeps it. */
-void tell(const Cache &cache, const char *action, const void *data, size_t size, c10::StreamId stream,
-          const MemoryContext &context = nullptr, size_t device_free = 0) {
+C10_ALWAYS_INLINE void tell(const Cache &cache, const char *action, const void *data, size_t size, c10::StreamId stream,
+                            const MemoryContext &context = nullptr, size_t device_free = 0) {
   if (C10_UNLIKELY(records_memory()))
     record_memory_event(cache.device, {.action = action,
                                        .address = reinterpret_cast<uintptr_t>(data),

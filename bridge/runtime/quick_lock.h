@@ -1,32 +1,35 @@
-/* A lock for short sections on the launch path: one atomic instruction to take it and one to give it back, where a mutex of the C library
- * takes a call and some bookkeeping each time. Whoever finds it held sleeps in the kernel. Meets the standard's BasicLockable. */
+/* A lock for short sections on the launch path: one atomic instruction to take it and a plain store to give it back, where a mutex of the C
+ * library takes two of the former and two calls. Whoever finds it held offers the core and, if that goes on, sleeps for a moment: so nothing
+ * that waits may run while it is held. Meets the standard's BasicLockable. */
 #pragma once
 
 #include <c10/macros/Macros.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 namespace npu {
 
 class QuickLock {
 public:
   void lock() {
-    int expected = FREE;
-    if (C10_UNLIKELY(!state.compare_exchange_strong(expected, HELD, std::memory_order_acquire)))
+    if (C10_UNLIKELY(held.exchange(true, std::memory_order_acquire)))
       wait();
   }
-  void unlock() {
-    if (C10_UNLIKELY(state.exchange(FREE, std::memory_order_release) == AWAITED))
-      state.notify_one();
-  }
+  void unlock() { held.store(false, std::memory_order_release); }
 
 private:
-  enum : int { FREE, HELD, AWAITED };
+  static constexpr int kYields = 200;
+  static constexpr std::chrono::microseconds kNap{50};
   void wait() {
-    while (state.exchange(AWAITED, std::memory_order_acquire) != FREE)
-      state.wait(AWAITED, std::memory_order_relaxed);
+    for (int attempt = 0; held.load(std::memory_order_relaxed) || held.exchange(true, std::memory_order_acquire); ++attempt)
+      if (attempt < kYields)
+        std::this_thread::yield();
+      else
+        std::this_thread::sleep_for(kNap);
   }
-  std::atomic<int> state{FREE};
+  std::atomic<bool> held{false};
 };
 
 } // namespace npu
