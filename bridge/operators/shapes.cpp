@@ -6,6 +6,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/native/GridSamplerUtils.h>
 #include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
@@ -511,6 +512,21 @@ std::vector<at::Tensor> lists_like(at::TensorList list) {
   for (const at::Tensor &tensor : list)
     made.push_back(like(tensor));
   return made;
+}
+
+void check_sampling(const at::Tensor &input, const at::Tensor &grid, int64_t interpolation) {
+  at::native::check_grid_sampler_common(input, grid);
+  TORCH_CHECK(input.dim() == grid.dim(),
+              "grid_sampler(): expected input and grid to have same number of dimensions, but got input with sizes ", input.sizes(),
+              " and grid with sizes ", grid.sizes());
+  TORCH_CHECK(input.dim() == 4 || interpolation != 2, "grid_sampler(): bicubic interpolation only supports 4D input");
+  check_factor_types(input, grid);
+}
+
+at::Tensor sampled(const at::Tensor &input, const at::Tensor &grid) {
+  c10::SmallVector<int64_t, 8> sizes{input.size(0), input.size(1)};
+  sizes.append(grid.sizes().begin() + 1, grid.sizes().end() - 1);
+  return empty(sizes, input.scalar_type());
 }
 
 } // namespace npu

@@ -56,6 +56,8 @@ at::Tensor im2col_result(const at::Tensor &self, at::IntArrayRef kernel, at::Int
                          at::IntArrayRef stride);
 at::Tensor col2im_result(const at::Tensor &self, at::IntArrayRef output_size, at::IntArrayRef kernel, at::IntArrayRef dilation,
                          at::IntArrayRef padding, at::IntArrayRef stride);
+void check_sampling(const at::Tensor &input, const at::Tensor &grid, int64_t interpolation);
+at::Tensor sampled(const at::Tensor &input, const at::Tensor &grid);
 at::Tensor layer_norm_statistic(const at::Tensor &input, at::IntArrayRef normalized_shape);
 at::Tensor nll_loss2d_result(const at::Tensor &self, const at::Tensor &target, int64_t reduction);
 /* A gradient, or an undefined tensor when it isn't wanted or has nothing to belong to. */

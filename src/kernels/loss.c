@@ -21,7 +21,8 @@
 #undef TAG
 #undef F
 
-#define LIST(X) X(square) X(absolute) X(smooth_loss) X(cross_entropy) X(logits) X(divergence) X(divergence_log) X(margin)
+#define LIST(X) X(square) X(absolute) X(smooth_loss) X(cross_entropy) X(logits) X(divergence) X(divergence_log)     \
+    X(divergence_target) X(divergence_log_target) X(margin)
 #define FORWARD_F32(name) name##_f32,
 #define FORWARD_F64(name) name##_f64,
 #define BACKWARD_F32(name) name##_backward_f32,

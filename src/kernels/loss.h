@@ -11,12 +11,14 @@
 enum loss_id {
     LOSS_SQUARE, /* (x - t)^2 */
     LOSS_ABSOLUTE,
-    LOSS_SMOOTH,         /* parameter: beta */
-    LOSS_CROSS_ENTROPY,  /* x is a probability */
-    LOSS_LOGITS,         /* x is a logit */
-    LOSS_DIVERGENCE,     /* t (log t - x) */
-    LOSS_DIVERGENCE_LOG, /* the target is a logarithm */
-    LOSS_MARGIN,         /* log(1 + exp(-t x)) */
+    LOSS_SMOOTH,            /* parameter: beta */
+    LOSS_CROSS_ENTROPY,     /* x is a probability */
+    LOSS_LOGITS,            /* x is a logit */
+    LOSS_DIVERGENCE,        /* t (log t - x) */
+    LOSS_DIVERGENCE_LOG,    /* the target is a logarithm */
+    LOSS_DIVERGENCE_TARGET, /* the same two, their slope by the target */
+    LOSS_DIVERGENCE_LOG_TARGET,
+    LOSS_MARGIN, /* log(1 + exp(-t x)) */
     LOSS_COUNT
 };
 

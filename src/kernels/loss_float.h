@@ -55,6 +55,8 @@ LOSS(cross_entropy, (t - 1) * NAME(clamped)(F(log1p)(-x)) - t * NAME(clamped)(F(
 LOSS(logits, (1 - t) * x + (1 + (p - 1) * t) * NAME(softplus_negative)(x), (p * t + 1 - t) * NAME(sigmoid)(x) - p * t)
 LOSS(divergence, (t == 0 ? 0 : t * F(log)(t)) - t * x, -t)
 LOSS(divergence_log, F(exp)(t) * (t - x), -F(exp)(t))
+LOSS(divergence_target, (t == 0 ? 0 : t * F(log)(t)) - t * x, t == 0 ? 0 : F(log)(t) + 1 - x)
+LOSS(divergence_log_target, F(exp)(t) * (t - x), F(exp)(t) * (t + 1 - x))
 LOSS(margin, NAME(softplus_negative)(t *x), -t *NAME(sigmoid)(-t *x))
 
 static int64_t NAME(likelihood)(const struct likelihood *l, void *losses_, double *sum, double *weights)

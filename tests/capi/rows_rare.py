@@ -345,3 +345,97 @@ def unfold_grad(case: Case) -> Iterator[Any]:
             grad = case.values(torch.empty(case.shape).unfold(dim, size, step).shape)
             expected = torch.ops.aten.unfold_backward(wide(grad), list(case.shape), dim, size, step)
             yield [case.put(grad), list(case.shape), dim, size, step, case.out(expected.to(case.dtype), loose=6)]
+
+
+# --- fused losses, gates and norms ------------------------------------------------------------------------------------------------------
+
+
+def entropies(case: Case) -> Iterator[tuple[Tensor, Tensor, Tensor | None, str, int, float]]:
+    """(scores, target, weight, reduction, ignored, smoothing)"""
+    floating(case)
+    rows, classes = case.shape
+    for reduction in ("mean", "sum", "none"):
+        for weighted, ignored, smoothing in ((False, -100, 0.0), (True, 1, 0.25)):
+            target = torch.randint(0, classes, (rows,), generator=case.generator)
+            target[0] = 0
+            yield case.values(), target, case.values((classes,), low=0.5) if weighted else None, reduction, ignored, smoothing
+
+
+def entropy(x: Tensor, target: Tensor, weight: Tensor | None, how: tuple[str, int, float]) -> Tensor:
+    return F.cross_entropy(x, target, None if weight is None else wide(weight), ignore_index=how[1], reduction=how[0], label_smoothing=how[2])
+
+
+@row("CrossEntropyLoss", shapes=((4, 5), (1, 3), (17, 33)))
+def cross_entropy(case: Case) -> Iterator[Any]:
+    for x, target, weight, *how in entropies(case):
+        given = None if weight is None else case.put(weight)
+        loss = entropy(wide(x), target, weight, tuple(how)).to(x.dtype)  # type: ignore[arg-type]
+        outs = [case.out(loss, loose=20), case.out(wide(x).log_softmax(1).to(x.dtype), loose=6)]
+        zeros = [case.out(torch.zeros_like(loss)), case.out(torch.zeros(case.shape[0], dtype=x.dtype))]
+        yield [case.put(x), case.put(target), given, *how, 0.0, False, *outs, *zeros]
+
+
+@row("CrossEntropyLossGrad", shapes=((4, 5), (1, 3), (17, 33)))
+def cross_entropy_grad(case: Case) -> Iterator[Any]:
+    for x, target, weight, *how in entropies(case):
+        log_prob = wide(x).log_softmax(1).to(x.dtype)
+        leaf = wide(log_prob).clone().requires_grad_()
+        loss = entropy(leaf, target, weight, tuple(how))  # type: ignore[arg-type]
+        grad = case.values(loss.shape)
+        # log_prob is rounded: its softmax is exp(log_prob), whose sum needn't be 1 any more.
+        probability, classes = wide(log_prob).exp(), case.shape[1]
+        weights = torch.ones(classes, dtype=torch.float64) if weight is None else wide(weight)
+        counts = (target != how[1]).double()
+        each = wide(grad) / (weights[target] * counts).sum() if how[0] == "mean" else wide(grad)
+        right = (each * (1 - how[2]) * weights[target] * counts).unsqueeze(1)
+        smooth = (each * how[2] / classes * counts).unsqueeze(1)
+        expected = probability * (right + smooth * weights.sum()) - F.one_hot(target, classes) * right - smooth * weights
+        given = None if weight is None else case.put(weight)
+        yield [case.put(grad), case.put(log_prob), case.put(target), given, None, None, *how, 0.0, case.out(expected.to(x.dtype), loose=20)]
+
+
+@row("ClippedSwiglu", shapes=((3, 8), (2, 4, 3), (5, 6)))
+def clipped_swiglu(case: Case) -> Iterator[Any]:
+    floating(case)
+    for dim, interleaved, groups in ((1, False, None), (1, True, [1, 1]), (-len(case.shape) + 1, True, None)):
+        x = case.values()
+        rows = wide(x).reshape(case.shape[0], -1)
+        a, b = (rows[:, ::2], rows[:, 1::2]) if interleaved else rows.chunk(2, 1)
+        a, b = a.clamp(max=1.5), b.clamp(-1.5, 1.5)
+        y = a * (1.702 * a).sigmoid() * (b + 0.5)
+        if groups:
+            y[sum(groups) :] = 0
+        size = [case.shape[0], case.shape[1] // 2, *case.shape[2:]]
+        given = None if groups is None else case.put(torch.tensor(groups))
+        yield [case.put(x), given, dim, 1.702, 1.5, 0.5, interleaved, case.out(y.reshape(size).to(x.dtype), loose=6)]
+
+
+@row("DeepNormGrad", shapes=((4, 6), (2, 3, 8), (5, 2, 4)))
+def deep_norm_grad(case: Case) -> Iterator[Any]:
+    floating(case)
+    kind, alpha, width = statistics(case.dtype), 0.25, case.shape[-1:]
+    x, gx, gamma, dy = case.values(), case.values(), case.values(width, low=0.5), case.values()
+
+    def function(a: Tensor, b: Tensor, g: Tensor, beta: Tensor) -> Tensor:
+        total = alpha * a + b
+        return F.layer_norm(total, list(width), g, beta, EPS)
+
+    expected = gradients(function, [x, gx, gamma, torch.zeros(width, dtype=case.dtype)], dy)
+    total = alpha * wide(x) + wide(gx)
+    mean, rstd = total.mean(-1, keepdim=True).to(kind), torch.rsqrt(total.var(-1, correction=0, keepdim=True) + EPS).to(kind)
+    outs = [case.out(expected[0].to(x.dtype), loose=20), case.out(expected[1].to(x.dtype), loose=20)]
+    outs += [case.out(expected[3].to(kind), loose=60), case.out(expected[2].to(kind), loose=60)]
+    yield [case.put(dy), case.put(x), case.put(gx), case.put(gamma), case.put(mean), case.put(rstd), alpha, *outs]
+
+
+@row("KlDivTargetBackward", shapes=((7,), (3, 5), (33, 17)))
+def kl_div_target(case: Case) -> Iterator[Any]:
+    floating(case)
+    for code, kind in enumerate(("none", "mean", "sum")):
+        for log_target in (False, True):
+            x, y = case.values(low=-3, high=0), case.values(low=-2 if log_target else 0.0625, high=0 if log_target else 1)
+            grad = case.values(case.shape if kind == "none" else ())
+            leaf = wide(y).clone().requires_grad_()
+            F.kl_div(wide(x), leaf, reduction=kind, log_target=log_target).backward(wide(grad))
+            assert leaf.grad is not None
+            yield [case.put(grad), case.put(x), case.put(y), code, log_target, case.out(leaf.grad.to(x.dtype), loose=10)]

@@ -68,6 +68,9 @@ def compare(module: nn.Module, inputs: Tensor, states: Any, wrap: Callable[[Tens
     for mine, theirs in zip([*actual[0], *actual[1]], [*expected[0], *expected[1]], strict=True):
         assert mine.dtype == dtype
         assert_close(mine, theirs, dtype)
+    with torch.no_grad():  # nothing is saved then
+        for mine, theirs in zip(flat(here(wrap(moved(inputs, DEVICE)), moved(states, DEVICE))), expected[0], strict=True):
+            assert_close(mine, theirs, dtype)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)
@@ -206,3 +209,26 @@ def test_classifier(dtype: torch.dtype) -> None:
     theirs = train("cpu", dtype)
     for a, b, c in zip(mine, theirs, exact, strict=True):
         assert (a - c).abs().max() <= 3 * (b - c).abs().max() + 1e-7
+
+
+@pytest.mark.npu_only
+def test_fake_tensors() -> None:
+    """Tensors without memory get shapes, not a run of the network."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        module = nn.LSTM(5, 7, 2, device=DEVICE)
+        assert module(torch.empty(4, 3, 5, device=DEVICE))[0].shape == (4, 3, 7)
+
+
+def test_gradient_of_last_states_only() -> None:
+    """Outputs whose gradient isn't defined."""
+    torch.manual_seed(9)
+    module, x = nn.LSTM(5, 7, 2, bidirectional=True).double(), torch.randn(4, 3, 5, dtype=torch.float64)
+    grads = []
+    for where in ("cpu", DEVICE):
+        here, leaf = copy.deepcopy(module).to(where), x.clone().to(where).requires_grad_()
+        here(leaf)[1][1].pow(2).sum().backward()
+        grads.append([leaf.grad, *[p.grad for p in here.parameters()]])
+    for mine, theirs in zip(*reversed(grads), strict=True):
+        assert_close(mine, theirs, torch.float64)

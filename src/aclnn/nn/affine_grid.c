@@ -175,9 +175,9 @@ aclnnStatus aclnnUnfoldGradGetWorkspaceSize(const aclTensor *gradOut, const aclI
     u->type = accumulate_of((enum dtype)from->dtype);
     u->size = size;
     u->step = step;
-    u->outer = u->inner = u->length = 1;
-    for (int k = 0; k < to->ndim; ++k)
-        *(k < d ? &u->outer : k == d ? &u->length : &u->inner) *= to->sizes[k];
+    u->length = to->ndim > 0 ? to->sizes[d] : 1;
+    PLAN_REQUIRE(plan, multiply_sizes(to, 0, d, &u->outer) && multiply_sizes(to, d + 1, to->ndim, &u->inner), ACLNN_ERROR_PARAM,
+                 "aclnnUnfoldGrad: gradIn %s is too large", view_text(to));
     PLAN_TRY(plan, check_unfold(plan, u, d, from, to));
     stage_operand(plan, &u->staging, from, u->type);
     stage_operand(plan, &u->staging, to, u->type);

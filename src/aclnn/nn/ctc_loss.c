@@ -136,7 +136,7 @@ static int run_forward(struct plan *plan)
     TRY(check_labels(&j, "aclnnCtcLoss"));
     j.out = stage_target(plan, &c->staging, LOSS);
     j.alpha_out = stage_target(plan, &c->staging, LOG_ALPHA);
-    parallel_for(c->batch, 64 * c->steps * c->width, alpha_items, &j);
+    parallel_for(c->batch, cost_of(64, cost_of(c->steps, c->width)), alpha_items, &j);
     stage_write_back(plan, &c->staging, LOSS);
     stage_write_back(plan, &c->staging, LOG_ALPHA);
     return 0;
@@ -220,7 +220,7 @@ static int run_backward(struct plan *plan)
     j.log_alpha = stage_read(plan, &c->staging, B_LOG_ALPHA);
     TRY(check_labels(&j, "aclnnCtcLossBackward"));
     j.out = stage_target(plan, &c->staging, GRADIENT);
-    parallel_for(c->batch, 64 * c->steps * (c->width + c->classes), gradient_items, &j);
+    parallel_for(c->batch, cost_of(64, cost_of(c->steps, c->width / 2 + c->classes / 2)), gradient_items, &j);
     stage_write_back(plan, &c->staging, GRADIENT);
     return 0;
 }

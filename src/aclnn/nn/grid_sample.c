@@ -206,7 +206,7 @@ static int run_forward(struct plan *plan)
     j.grid = stage_read(plan, &s->staging, GRID);
     j.output = stage_target(plan, &s->staging, OUTPUT);
     if (s->channels > 0)
-        parallel_for(s->images * s->places, 32 + 8 * s->channels, forward_places, &j);
+        parallel_for(s->images * s->places, 32 + cost_of(8, s->channels), forward_places, &j);
     stage_write_back(plan, &s->staging, OUTPUT);
     return 0;
 }
@@ -258,12 +258,12 @@ static int run_backward(struct plan *plan)
     if (plan->operands[GRAD_INPUT].dtype != DTYPE_NONE) {
         j.grad_input = stage_target(plan, &s->staging, GRAD_INPUT);
         memset(j.grad_input, 0, (size_t)(s->images * s->channels * plane_of(s) * j.bytes));
-        parallel_for(s->images * CHANNEL_BLOCKS, s->places * (32 + 2 * s->channels), spread_images, &j);
+        parallel_for(s->images * CHANNEL_BLOCKS, cost_of(s->places, 32 + cost_of(2, s->channels)), spread_images, &j);
         stage_write_back(plan, &s->staging, GRAD_INPUT);
     }
     if (plan->operands[GRAD_GRID].dtype != DTYPE_NONE) {
         j.grad_grid = stage_target(plan, &s->staging, GRAD_GRID);
-        parallel_for(s->images * s->places, 32 + 16 * s->channels, slope_places, &j);
+        parallel_for(s->images * s->places, 32 + cost_of(16, s->channels), slope_places, &j);
         stage_write_back(plan, &s->staging, GRAD_GRID);
     }
     return 0;
@@ -308,6 +308,8 @@ static int set_sampler(struct plan *plan, const struct sampler_request *q, const
         if (d < q->dims && __builtin_mul_overflow(s->places, grid->sizes[d + 1], &s->places))
             FAIL(ACLNN_ERROR_PARAM, "%s: grid %s is too large", name, view_text(grid));
     }
+    int64_t plane;
+    REQUIRE(multiply_sizes(input, 2, input->ndim, &plane), ACLNN_ERROR_PARAM, "%s: input %s is too large", name, view_text(input));
     return 0;
 }
 

@@ -113,7 +113,7 @@ static int check_loss(struct plan *plan, const struct loss_request *q, struct lo
     struct view *const o = plan->operands;
     const char *const name = operator_name(q->operator_id);
     struct view common = {.dtype = o[SELF].dtype};
-    const bool has_batch_mean = q->id == LOSS_DIVERGENCE || q->id == LOSS_DIVERGENCE_LOG;
+    const bool has_batch_mean = q->id >= LOSS_DIVERGENCE && q->id <= LOSS_DIVERGENCE_LOG_TARGET;
     REQUIRE(q->reduction >= REDUCE_NONE && q->reduction <= (has_batch_mean ? REDUCE_BATCH_MEAN : REDUCE_SUM), ACLNN_ERROR_PARAM,
             "%s: reduction is %lld; allowed are 0 (none), 1 (mean)%s", name, (long long)q->reduction,
             has_batch_mean ? ", 2 (sum) and 3 (batchmean)" : " and 2 (sum)");
@@ -322,3 +322,19 @@ aclnnStatus aclnnKlDivBackwardGetWorkspaceSize(const aclTensor *gradOutput, cons
     return plan_loss(&q, workspaceSize, executor);
 }
 ACLNN_PHASE_2(KlDivBackward)
+
+aclnnStatus aclnnKlDivTargetBackwardGetWorkspaceSize(const aclTensor *gradOutput, const aclTensor *self, const aclTensor *target,
+                                                     int64_t reduction, bool logTarget, aclTensor *gradTarget,
+                                                     uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    const struct loss_request q = {.operator_id = OPERATOR_KlDivTargetBackward,
+                                   .id = logTarget ? LOSS_DIVERGENCE_LOG_TARGET : LOSS_DIVERGENCE_TARGET,
+                                   .self = self,
+                                   .target = target,
+                                   .grad_out = gradOutput,
+                                   .out = gradTarget,
+                                   .reduction = reduction,
+                                   .backward = true};
+    return plan_loss(&q, workspaceSize, executor);
+}
+ACLNN_PHASE_2(KlDivTargetBackward)

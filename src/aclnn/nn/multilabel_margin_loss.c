@@ -70,7 +70,7 @@ static int run_margins(struct plan *plan)
                              (long long)i, (long long)j.targets[i], (long long)m->classes);
     j.is_target = stage_target(plan, &m->staging, IS_TARGET);
     void *const out = stage_target(plan, &m->staging, OUT);
-    parallel_for(m->rows, 4 * m->classes * m->classes, run_rows, &j);
+    parallel_for(m->rows, cost_of(m->classes, m->classes), run_rows, &j);
     double total = 0;
     for (int64_t row = 0; row < m->rows; ++row) {
         total += j.sums[row];

@@ -73,7 +73,7 @@ static int run_steps(struct gradient_job *j)
     const struct direction *const d = j->d;
     const struct network *const n = d->n;
     const int64_t bytes = n->hidden * n->bytes;
-    for (int64_t i = 0; i < n->steps; ++i) {
+    for (int64_t i = 0; n->batch * n->hidden > 0 && i < n->steps; ++i) {
         j->step = d->reverse ? i : n->steps - 1 - i;
         const int64_t active = recurrent_active(d, j->step);
         parallel_for(active, 16 * n->gates * n->hidden, n->gru ? gru_rows : lstm_rows, j);
@@ -96,7 +96,7 @@ static void shift_states(const struct direction *d, const char *after, int opera
     const int64_t bytes = n->hidden * n->bytes, row = n->batch * bytes;
     char *const first = recurrent_room(d, n->rooms.step);
     recurrent_load_state(d, operand, first);
-    for (int64_t t = 0; t < n->steps; ++t) {
+    for (int64_t t = 0; row > 0 && t < n->steps; ++t) {
         const int64_t previous = d->reverse ? t + 1 : t - 1;
         const bool is_first = previous < 0 || previous == n->steps;
         const int64_t ran = is_first ? 0 : recurrent_active(d, previous);
@@ -189,7 +189,7 @@ static void load_given(const struct direction *d, char *memory)
     char *const states = recurrent_room(d, n->rooms.saved[SAVED_HIDDEN]);
     for (int k = 0; k < n->directions; ++k) {
         recurrent_load_rows(d, &n->saved[SAVED_HIDDEN][(d->layer - 1) * n->directions + k], states, n->hidden);
-        for (int64_t row = 0; row < n->steps * n->batch; ++row)
+        for (int64_t row = 0; n->hidden > 0 && row < n->steps * n->batch; ++row)
             memcpy(memory + (row * n->directions + k) * bytes, states + row * bytes, (size_t)bytes);
     }
 }

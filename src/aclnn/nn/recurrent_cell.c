@@ -54,7 +54,7 @@ static int run_forward(struct plan *plan)
         j.input[i] = stage_read(plan, &c->staging, i);
     for (int i = HY; i <= STORAGE; ++i)
         j.output[i - HY] = stage_target(plan, &c->staging, i);
-    parallel_for(c->hidden ? c->batch : 0, 16 * GATES * c->hidden, forward_rows, &j);
+    parallel_for(c->hidden ? c->batch : 0, cost_of(16 * GATES, c->hidden), forward_rows, &j);
     for (int i = HY; i <= STORAGE; ++i)
         stage_write_back(plan, &c->staging, i);
     return 0;
@@ -86,7 +86,7 @@ static int run_backward(struct plan *plan)
         j.input[i] = stage_read(plan, &c->staging, i);
     j.output[0] = stage_target(plan, &c->staging, GRAD_GATES);
     j.output[1] = stage_target(plan, &c->staging, GRAD_CX);
-    parallel_for(c->hidden ? c->batch : 0, 16 * GATES * c->hidden, backward_rows, &j);
+    parallel_for(c->hidden ? c->batch : 0, cost_of(16 * GATES, c->hidden), backward_rows, &j);
     if (plan->operands[GRAD_BIAS].data) {
         recurrent_column_sums(c->type, j.output[0], c->batch, GATES * c->hidden, stage_target(plan, &c->staging, GRAD_BIAS));
         stage_write_back(plan, &c->staging, GRAD_BIAS);

@@ -60,7 +60,7 @@ static int run_steps(struct step_job *j)
 {
     const struct direction *const d = j->d;
     const struct network *const n = d->n;
-    for (int64_t i = 0; i < n->steps; ++i) {
+    for (int64_t i = 0; n->batch * n->hidden > 0 && i < n->steps; ++i) {
         j->step = d->reverse ? n->steps - 1 - i : i;
         const int64_t active = recurrent_active(d, j->step);
         const struct recurrent_product product = {.a = j->state[0],
@@ -81,7 +81,7 @@ static void place_output(const struct direction *d, const char *from, char *to)
 {
     const struct network *const n = d->n;
     const int64_t bytes = n->hidden * n->bytes, at = d->index % n->directions;
-    for (int64_t row = 0; row < n->steps * n->batch; ++row)
+    for (int64_t row = 0; n->hidden > 0 && row < n->steps * n->batch; ++row)
         memcpy(to + (row * n->directions + at) * bytes, from + row * bytes, (size_t)bytes);
 }
 

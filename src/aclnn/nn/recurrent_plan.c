@@ -208,9 +208,10 @@ static int64_t reserve(struct staging *s, const struct network *n, int64_t rows,
 static int set_rooms(const struct plan *plan, const struct request *q, struct staging *s, struct network *n)
 {
     struct recurrent_rooms *const r = &n->rooms;
-    const int64_t rows = n->steps * n->batch, gates = n->gates * n->hidden, output = n->directions * n->hidden;
+    const int64_t gates = n->gates * n->hidden, output = n->directions * n->hidden;
     const int64_t widest = n->input > output ? n->input : output;
-    bool too_large = false;
+    int64_t rows;
+    bool too_large = __builtin_mul_overflow(n->steps, n->batch, &rows);
     memset(r, -1, sizeof *r);
     for (int i = 0; i < 2; ++i) {
         r->layer[i] = reserve(s, n, rows, widest, &too_large);

@@ -33,6 +33,23 @@ static inline void *stage_room(struct plan *plan, int64_t offset) { return (char
 void stage_load(const struct view *view, enum accumulate type, void *memory);
 void stage_store(const struct view *view, enum accumulate type, const void *memory);
 
+/* a * b, or a large number: the cost of an item, which is only looked at, may overflow where tensors are empty. */
+static inline int64_t cost_of(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) || product > INT64_MAX / 1024 ? INT64_MAX / 1024 : product;
+}
+
+/* The product of sizes [first, past) in *product; false when it is too large, as an empty tensor's may be. */
+static inline bool multiply_sizes(const struct view *v, int first, int past, int64_t *product)
+{
+    *product = 1;
+    for (int d = first; d < past; ++d)
+        if (__builtin_mul_overflow(*product, v->sizes[d], product))
+            return false;
+    return true;
+}
+
 /* pool_for for items that are independent of each other: pieces big enough to be worth a thread (cost: elements an item
  * touches), small enough that the threads end together. */
 void parallel_for(int64_t count, int64_t cost, pool_body_fn body, void *argument);

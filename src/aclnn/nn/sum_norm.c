@@ -129,6 +129,12 @@ static int run_backward(struct plan *plan)
     stage_write_back(plan, s, OUT);
     stage_write_back(plan, s, GRAD_GAMMA);
     stage_write_back(plan, s, GRAD_BETA);
+    if (plan->operands[SECOND_OUT].data) { /* of the addend that has a factor */
+        void *const scaled = stage_room(plan, n->sum);
+        memcpy(scaled, row.out, (size_t)(n->rows * n->width * accumulate_bytes(n->type)));
+        kernels->attention->real[n->type].scale(scaled, n->rows * n->width, n->alpha);
+        stage_store(&plan->operands[SECOND_OUT], n->type, scaled);
+    }
     return 0;
 }
 
@@ -264,3 +270,9 @@ NORM(AddLayerNormGrad,
           const aclTensor *dbetaOut),
      LIST(.backward = true), [X1] = x1, [X2] = x2, [GAMMA] = gamma, [RSTD] = rstd, [MEAN] = mean, [GRAD_OUT] = dy,
      [GRAD_SUM] = dsumOptional, [OUT] = dxOut, [GRAD_GAMMA] = dgammaOut, [GRAD_BETA] = dbetaOut)
+NORM(DeepNormGrad,
+     LIST(const aclTensor *dy, const aclTensor *x, const aclTensor *gx, const aclTensor *gamma, const aclTensor *mean,
+          const aclTensor *rstd, double alpha, const aclTensor *dxOut, const aclTensor *dgxOut, const aclTensor *dbetaOut,
+          const aclTensor *dgammaOut),
+     LIST(.backward = true, .alpha = alpha), [X1] = x, [X2] = gx, [GAMMA] = gamma, [RSTD] = rstd, [MEAN] = mean, [GRAD_OUT] = dy,
+     [OUT] = dgxOut, [SECOND_OUT] = dxOut, [GRAD_GAMMA] = dgammaOut, [GRAD_BETA] = dbetaOut)

@@ -132,7 +132,7 @@ static int run_piece(struct plan *plan)
             j.values[i] = i < OUT ? stage_read(plan, &p->staging, i) : stage_target(plan, &p->staging, i);
     for (int64_t i = 0; j.values[COUNTER] && i < plan->operands[COUNTER].count; ++i)
         j.total += channel_value(&j, COUNTER, i, 0);
-    parallel_for(p->channels, 2 * p->images * p->plane, run_channels, &j);
+    parallel_for(p->channels, cost_of(2, p->images * p->plane), run_channels, &j);
     for (int i = OUT; i < OPERANDS; ++i)
         stage_write_back(plan, &p->staging, i);
     return 0;
@@ -160,9 +160,10 @@ static int check_piece(struct plan *plan, struct pieces *p)
             operator_name((enum operator_id)plan->operator_id), view_text(&o[INPUT]));
     p->images = o[INPUT].sizes[0];
     p->channels = o[INPUT].sizes[1];
-    p->plane = 1;
-    for (int d = 2; d < o[INPUT].ndim; ++d)
-        p->plane *= o[INPUT].sizes[d];
+    int64_t count;
+    REQUIRE(multiply_sizes(&o[INPUT], 2, o[INPUT].ndim, &p->plane) && !__builtin_mul_overflow(p->plane, p->images, &count),
+            ACLNN_ERROR_PARAM, "%s: input %s is too large", operator_name((enum operator_id)plan->operator_id),
+            view_text(&o[INPUT]));
     p->type = accumulate_of((enum dtype)o[INPUT].dtype);
     for (int i = 0; i < OPERANDS; ++i) {
         if (o[i].dtype == DTYPE_NONE)
