@@ -75,6 +75,13 @@ def test_spatial_transformer(dtype: torch.dtype) -> None:
     compare(transform, leaf(2, 3, 5, 5, dtype=dtype), leaf(2, 2, 3, dtype=dtype, seed=3))
 
 
+def scaled_by_frequency(weight: Tensor, indices: Tensor, offsets: Tensor) -> Tensor:
+    """Bags whose gradient is divided by how often a row is used; on the CPU bag by bag, as torch 2.13 divides by other rows' counts."""
+    if weight.device.type == "cpu":
+        return torch.stack([p.sum(0) for p in F.embedding(indices, weight, scale_grad_by_freq=True).tensor_split(offsets[1:])])
+    return F.embedding_bag(indices, weight, offsets, mode="sum", scale_grad_by_freq=True)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 def test_embedding_bag(mode: str, dtype: torch.dtype) -> None:
@@ -87,7 +94,7 @@ def test_embedding_bag(mode: str, dtype: torch.dtype) -> None:
     if mode == "sum":
         samples, offsets = leaf(8, dtype=dtype, seed=4), torch.tensor([0, 2, 2, 5])
         compare(lambda w, i, o, s: F.embedding_bag(i, w, o, mode=mode, per_sample_weights=s), weight, indices, offsets, samples)
-        compare(lambda w, i, o: F.embedding_bag(i, w, o, mode=mode, scale_grad_by_freq=True), weight, indices, offsets)
+        compare(scaled_by_frequency, weight, indices, offsets)
     with torch.no_grad():
         compare(lambda w, i, o: F.embedding_bag(i, w, o, mode=mode), weight.detach(), indices.int(), torch.tensor([0, 4]).int())
 
