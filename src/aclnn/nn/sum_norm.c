@@ -129,7 +129,7 @@ static int run_backward(struct plan *plan)
     stage_write_back(plan, s, OUT);
     stage_write_back(plan, s, GRAD_GAMMA);
     stage_write_back(plan, s, GRAD_BETA);
-    if (plan->operands[SECOND_OUT].data) { /* of the addend that has a factor */
+    if (plan->operands[SECOND_OUT].count > 0) { /* of the addend that has a factor */
         void *const scaled = stage_room(plan, n->sum);
         memcpy(scaled, row.out, (size_t)(n->rows * n->width * accumulate_bytes(n->type)));
         kernels->attention->real[n->type].scale(scaled, n->rows * n->width, n->alpha);
@@ -159,7 +159,7 @@ static int64_t count_of(const struct sum_norm *n, int i)
 
 static bool is_needed(const struct request *q, int i)
 {
-    return i == X1 || i == GAMMA || i == OUT || (i == X2 && q->tensors[X2]) ||
+    return i == X1 || i == GAMMA || i == OUT || (i == X2 && (q->tensors[X2] || q->id == OPERATOR_DeepNormGrad)) ||
            (q->backward && (i == GRAD_OUT || i == RSTD || i == GRAD_GAMMA));
 }
 
