@@ -468,3 +468,6 @@ def unique_consecutive(case: Case) -> Iterator[Any]:
         x = x.round()
     found, inverse, number = torch.unique_consecutive(x, True, True)
     yield [case.put(x), True, True, 1000, room(case, found, x.numel()), case.out(inverse), room(case, number, x.numel())]
+    for dim in range(1, len(case.shape)):
+        found, inverse, number = torch.unique_consecutive(x, True, True, dim)
+        yield [case.put(x), True, True, dim, room(case, found, x.numel()), case.out(inverse), room(case, number, case.shape[dim])]

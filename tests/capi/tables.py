@@ -9,6 +9,7 @@ MODULES = (
     "rows_activation",
     "rows_foreach",
     "rows_reduce",
+    "rows_linalg",
     "rows_index",
     "rows_network",
     "rows_random",

@@ -5,6 +5,7 @@
 #include "aclnn/math/operand_check.h"
 #include "aclnn/math/sort_line.h"
 #include "aclnn/math/tile.h"
+#include "aclnn/math/unique_rows.h"
 #include "aclnnop/all_operators.h"
 #include "base/pool.h"
 #include "tensor/awaited.h"
@@ -113,10 +114,9 @@ aclnnStatus aclnnUniqueConsecutiveGetWorkspaceSize(const aclTensor *self, bool r
                                                    uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(self, ACLNN_ERROR_NULLPTR, "self is null");
-    REQUIRE(dim == 1000 || self->view.ndim <= 1, ACLNN_ERROR_PARAM,
-            "dim is %lld for self %s; only the flattened tensor (1000) is "
-            "supported",
-            (long long)dim, view_text(&self->view));
+    if (dim != 1000 && self->view.ndim > 1)
+        return unique_rows_plan(OPERATOR_UniqueConsecutive, self, dim, valueOut, returnInverse ? inverseOut : NULL,
+                                returnCounts ? countsOut : NULL, workspaceSize, executor);
     return unique_plan(OPERATOR_UniqueConsecutive, self, valueOut, returnInverse ? inverseOut : NULL,
                        returnCounts ? countsOut : NULL, workspaceSize, executor);
 }

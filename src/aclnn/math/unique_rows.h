@@ -1,0 +1,13 @@
+/* Phase 1 of the operators that find distinct slices; see unique_rows.c. */
+#ifndef ACLNN_MATH_UNIQUE_ROWS_H
+#define ACLNN_MATH_UNIQUE_ROWS_H
+
+#include "aclnn/plan.h"
+#include "tensor/tensor.h"
+
+/* inverse and counts may be NULL. */
+int unique_rows_plan(enum operator_id id, const struct aclTensor *self, int64_t dim, struct aclTensor *values,
+                     struct aclTensor *inverse, struct aclTensor *counts, uint64_t *workspace_size,
+                     struct aclOpExecutor **executor);
+
+#endif
