@@ -1,7 +1,8 @@
 """Writes the dispatcher wrappers: the installed torch's native_functions.yaml x operators.yaml -> sharded C++.
 
 operators.yaml has one entry a group of overloads:
-  structured    functional, in-place and out forms around torch's meta function; `op` names the out overload
+  structured    functional, in-place and out forms around torch's meta function; `op` names the out overload. `run` instead of a C function
+                composes the result in C++ (matrices.h), of the C functions in `needs`
   plain         operators without a meta function: `outputs` says how to make the results
   foreach       lists of tensors: ours when the lists are uniform, else torch's own loop
 An entry whose overload the installed torch lacks fails the build unless `versions` excludes that torch. The calls of the C functions are
@@ -118,8 +119,8 @@ def meta_call(group: NativeFunctionsGroup, f: NativeFunction) -> str:
 
 def register(piece: Piece, f: NativeFunction, name: str, entry: dict) -> None:
     """Registers a wrapper, unless the loaded CANN lacks what it calls."""
-    functions = [entry[key] for key in ("call", "scalar_call") if key in entry]
-    if "composed" in entry:
+    functions = [entry[key] for key in ("call", "scalar_call") if key in entry] + entry.get("needs", [])
+    if not functions:
         piece.registrations.append(f'm.impl("{f.func.name}", TORCH_FN({name}));')
         return
     condition = " && ".join(f'available("{function}")' for function in functions)
@@ -238,9 +239,12 @@ def structured_piece(torch: Torch, entry: dict) -> Piece:
 
 
 def kernel_call(f: NativeFunction, entry: dict, names: list[str], outputs: list[str]) -> str:
-    """Statement that computes: a C function of op_plugin, or the adapter's own composition of other operators."""
+    """Statement that computes: a C function of op_plugin, or the adapter's own composition of other operators. `composed` names a function
+    of all arguments and outputs, `run` is an expression of the result, or a call that ends in kernel.outputs and fills them."""
     if "composed" in entry:
         return f"{entry['composed']}({', '.join([*names, *outputs])});"
+    if "run" in entry:
+        return f"{entry['run']};" if entry["run"].endswith("kernel.outputs)") else f"kernel.outputs[0].copy_({entry['run']});"
     return f"check(npu_{entry['call']}({call_arguments(f, entry, outputs)}));"
 
 
@@ -403,6 +407,7 @@ SHARD = """// Made by bridge/codegen/generate.py. Wrappers of: {names}
 #include "bridge/operators/complex.h"
 #include "bridge/operators/composed.h"
 #include "bridge/operators/fast.h"
+#include "bridge/operators/matrices.h"
 #include "bridge/operators/registry.h"
 #include "bridge/operators/shapes.h"
 #include "bridge/operators/structured.h"
@@ -468,7 +473,8 @@ def main() -> None:
         for entry in table.get(kind) or []:
             if "versions" in entry and installed_minor() not in entry["versions"]:
                 continue
-            entry.setdefault("call", default_call(entry["op"]))
+            if "run" not in entry and "composed" not in entry:
+                entry.setdefault("call", default_call(entry["op"]))
             try:
                 pieces.append(maker(torch, entry))
             except TableError as error:

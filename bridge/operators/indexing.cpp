@@ -1,6 +1,7 @@
 /* Indexing by tensors and masks, and operators whose output size depends on the data (these wait for the device). */
 #include <ATen/ExpandUtils.h>
 #include <ATen/core/List.h>
+#include <ATen/WrapDimUtils.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/IndexingUtils.h>
 #include <ATen/native/Resize.h>
@@ -235,6 +236,27 @@ Three unique_consecutive(const at::Tensor &self, bool return_inverse, bool retur
   return {shrunk(values, shapes[0]), inverse, return_counts ? shrunk(counts, shapes[0]) : counts};
 }
 
+Three unique_dim(const at::Tensor &self, int64_t dim, bool sorted, bool return_inverse, bool return_counts) {
+  const OnDevice guard(device_index_of(self));
+  dim = at::maybe_wrap_dim(dim, self.dim());
+  const int64_t count = self.dim() > 0 ? self.size(dim) : 1;
+  if (self.numel() == 0) {
+    for (int64_t d = 0; d < self.dim(); ++d)
+      TORCH_CHECK(d == dim || self.size(d) > 0 || count == 0,
+                  "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+    return {self.clone(), empty({0}, at::kLong), empty({0}, at::kLong)};
+  }
+  const at::Tensor whole = self.dim() > 0 ? self : self.reshape({1});
+  const at::Tensor values = empty(whole.sizes(), self.scalar_type()), inverse = empty({count}, at::kLong),
+                   counts = empty({count}, at::kLong);
+  npu_shape shapes[3]{};
+  check(npu_unique_dim(argument(whole), dim, sorted, return_inverse, argument(values), argument(inverse), argument(counts), shapes,
+                       stream()));
+  const at::IntArrayRef sizes(shapes[0].sizes, static_cast<size_t>(shapes[0].ndim)); // at the start of the memory, row by row
+  const at::Tensor found = values.view({-1}).narrow(0, 0, c10::multiply_integers(sizes)).view(sizes);
+  return {found.numel() == values.numel() ? found : found.clone(), inverse, shrunk(counts, shapes[2])};
+}
+
 at::Tensor bincount(const at::Tensor &self, const std::optional<at::Tensor> &weights, int64_t minlength) {
   TORCH_CHECK(minlength >= 0, "minlength should be >= 0");
   TORCH_CHECK(self.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
@@ -301,6 +323,8 @@ void register_indexing(torch::Library &m) {
   }
   if (available("unique_consecutive"))
     m.impl("unique_consecutive", TORCH_FN(unique_consecutive));
+  if (available("unique_dim"))
+    m.impl("unique_dim", TORCH_FN(unique_dim));
   if (available("bincount"))
     m.impl("bincount", TORCH_FN(bincount));
   if (available("repeat_interleave"))

@@ -199,8 +199,7 @@ static void NAME(svd)(void *columns, int64_t n, int64_t m, void *right, double *
         turned = 0;
         for (int64_t p = 0; p < n; ++p)
             for (int64_t q = p + 1; q < n; ++q)
-                turned |= NAME(turn)(w + p * m, w + q * m, m, v + p * n, v + q * n, n,
-                                     noise * noise);
+                turned |= NAME(turn)(w + p * m, w + q * m, m, v + p * n, v + q * n, n, noise * noise);
     }
     for (int64_t k = 0; k < n; ++k)
         s[k] = NAME(norm)(w + k * m, m);

@@ -32,7 +32,8 @@ static void cross_tile(union cross_tile *out, const union cross_tile *const *in,
 {
     for (int64_t i = 0; i < n; ++i)
         if (type == DTYPE_I64)
-            out->i64[i] = (int64_t)((uint64_t)in[0]->i64[i] * (uint64_t)in[1]->i64[i] - (uint64_t)in[2]->i64[i] * (uint64_t)in[3]->i64[i]);
+            out->i64[i] =
+                (int64_t)((uint64_t)in[0]->i64[i] * (uint64_t)in[1]->i64[i] - (uint64_t)in[2]->i64[i] * (uint64_t)in[3]->i64[i]);
         else if (type == DTYPE_F64)
             out->f64[i] = in[0]->f64[i] * in[1]->f64[i] - in[2]->f64[i] * in[3]->f64[i];
         else
@@ -103,7 +104,8 @@ aclnnStatus aclnnLinalgCrossGetWorkspaceSize(const aclTensor *self, const aclTen
     PLAN_TRY(plan, check_dim(plan, dim, to, "dim", &wrapped));
     PLAN_REQUIRE(plan, to->dtype != DTYPE_B8, ACLNN_ERROR_PARAM, "aclnnLinalgCross: self is %s; numbers are wanted", view_text(a));
     PLAN_REQUIRE(plan,
-                 view_expand(a, to->sizes, to->ndim) && view_expand(b, to->sizes, to->ndim) && to->ndim > 0 && to->sizes[wrapped] == AXES,
+                 view_expand(a, to->sizes, to->ndim) && view_expand(b, to->sizes, to->ndim) && to->ndim > 0 &&
+                     to->sizes[wrapped] == AXES,
                  ACLNN_ERROR_PARAM, "aclnnLinalgCross: self is %s, other is %s, out is %s; vectors of 3 along dim %lld are wanted",
                  view_text(a), view_text(b), view_text(to), (long long)dim);
     plan->immediate.i[0] = wrapped;

@@ -62,7 +62,8 @@ static void measure(void *argument, int64_t begin, int64_t end)
     const struct distance_job *const job = &w->job;
     double row[TILE];
     for (int64_t i = begin; i < end; ++i) {
-        const double *const x = w->first + i * job->size, *const others = w->second + i / job->points * job->other_points * job->size;
+        const double *const x = w->first + i * job->size, *const others =
+                                                              w->second + i / job->points * job->other_points * job->size;
         for (int64_t at = 0; at < job->other_points; at += TILE) {
             const int64_t n = least(TILE, job->other_points - at);
             for (int64_t k = 0; k < n; ++k)
@@ -128,8 +129,8 @@ aclnnStatus aclnnCdistGetWorkspaceSize(const aclTensor *x1, const aclTensor *x2,
     TRY(plan_begin(OPERATOR_Cdist, cdist_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, add_points(plan, x1, x2, pairs));
     PLAN_TRY(plan, check_power(plan, (double)p));
-    PLAN_REQUIRE(plan, compute_mode >= 0 && compute_mode <= 2, ACLNN_ERROR_PARAM, "aclnnCdist: compute_mode is %lld; 0, 1 and 2 are allowed",
-                 (long long)compute_mode);
+    PLAN_REQUIRE(plan, compute_mode >= 0 && compute_mode <= 2, ACLNN_ERROR_PARAM,
+                 "aclnnCdist: compute_mode is %lld; 0, 1 and 2 are allowed", (long long)compute_mode);
     PLAN_TRY(plan, add_floats(plan, out, "out", true, pairs, plan->operands[0].ndim));
     PLAN_IMMEDIATE(plan, struct distance_job)->p = (double)p;
     return plan_finish(plan, (uint64_t)row_bytes(plan->operands[0].count + plan->operands[1].count), workspaceSize, executor);
@@ -146,7 +147,8 @@ static void add_slopes(void *argument, int64_t begin, int64_t end)
     double *const sums = pool_scratch(0, (size_t)row_bytes(most(1, job->size)));
     double scales[TILE], distances[TILE];
     for (int64_t i = begin; sums && i < end; ++i) {
-        const double *const x = w->first + i * job->size, *const others = w->second + i / job->points * job->other_points * job->size;
+        const double *const x = w->first + i * job->size, *const others =
+                                                              w->second + i / job->points * job->other_points * job->size;
         memset(sums, 0, (size_t)row_bytes(job->size));
         for (int64_t at = 0; at < job->other_points; at += TILE) {
             const int64_t n = least(TILE, job->other_points - at), first = i * job->other_points + at;
@@ -155,7 +157,8 @@ static void add_slopes(void *argument, int64_t begin, int64_t end)
             for (int64_t k = 0; k < n; ++k) {
                 const double *const y = others + (at + k) * job->size;
                 /* The largest difference is looked for by its value, which the stored distance has been rounded away from. */
-                const double whole = job->p == (double)INFINITY ? kernels->distance->distance(x, y, job->size, job->p) : distances[k];
+                const double whole =
+                    job->p == (double)INFINITY ? kernels->distance->distance(x, y, job->size, job->p) : distances[k];
                 kernels->distance->add_gradient(sums, x, y, job->size, job->p, whole, scales[k]);
             }
         }
@@ -236,7 +239,8 @@ aclnnStatus aclnnPdistGetWorkspaceSize(const aclTensor *self, float p, aclTensor
     PLAN_TRY(plan, check_power(plan, (double)p));
     PLAN_REQUIRE(plan, in->ndim == 2, ACLNN_ERROR_PARAM, "aclnnPdist: self is %s; a matrix of points is wanted", view_text(in));
     PLAN_TRY(plan, plan_output(plan, out, "out", &to));
-    const int64_t points = in->sizes[0], pairs = points > 0 ? (points % 2 ? (points - 1) / 2 * points : points / 2 * (points - 1)) : 0;
+    const int64_t points = in->sizes[0],
+                  pairs = points > 0 ? (points % 2 ? (points - 1) / 2 * points : points / 2 * (points - 1)) : 0;
     PLAN_TRY(plan, check_sizes(plan, to, "out", &pairs, 1));
     PLAN_TRY(plan, check_same_dtype(plan, in, "self", to, "out"));
     PLAN_TRY(plan, check_output_not_expanded(plan, to, "out"));
@@ -345,8 +349,8 @@ static int renorm_plan(enum operator_id id, const aclTensor *self, const aclScal
                  view_text(in));
     job->p = scalar_to_double(p);
     job->most = scalar_to_double(max_norm);
-    PLAN_REQUIRE(plan, job->p > 0 && job->most >= 0, ACLNN_ERROR_PARAM, "%s: p is %g, maxNorm is %g; p > 0 and maxNorm >= 0 are wanted",
-                 operator_name(id), job->p, job->most);
+    PLAN_REQUIRE(plan, job->p > 0 && job->most >= 0, ACLNN_ERROR_PARAM,
+                 "%s: p is %g, maxNorm is %g; p > 0 and maxNorm >= 0 are wanted", operator_name(id), job->p, job->most);
     return finish_by_size(plan, 0, workspace_size, executor);
 }
 

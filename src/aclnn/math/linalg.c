@@ -34,7 +34,10 @@ struct linalg_job {
 static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static enum dtype wide_of(const struct view *v) { return dtype_kind((enum dtype)v->dtype) == KIND_COMPLEX ? DTYPE_C128 : DTYPE_F64; }
+static enum dtype wide_of(const struct view *v)
+{
+    return dtype_kind((enum dtype)v->dtype) == KIND_COMPLEX ? DTYPE_C128 : DTYPE_F64;
+}
 
 /* --- matrices in and out of the scratch ---------------------------------------------------------------------------------- */
 
@@ -307,7 +310,8 @@ ACLNN_PHASE_2(LinalgQr)
 /* Operands: input, sigma, u, v; the last two may be absent. input = u diag(sigma) v^H */
 static void decompose(const struct linalg_work *w, int64_t index, char *scratch)
 {
-    const int64_t bytes = (int64_t)dtype_bytes(w->wide), m = w->rows > w->columns ? w->rows : w->columns, n = least(w->rows, w->columns);
+    const int64_t bytes = (int64_t)dtype_bytes(w->wide), m = w->rows > w->columns ? w->rows : w->columns,
+                  n = least(w->rows, w->columns);
     const bool tall = w->rows >= w->columns, has_vectors = w->plan->operands[2].data != NULL;
     struct view in = operand(w, 0, index, 2);
     const struct view sigma = operand(w, 1, index, 1);

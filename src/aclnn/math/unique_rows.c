@@ -118,7 +118,8 @@ static int rows_run(struct plan *plan)
                            .count = count,
                            .width = count ? in.count / count : 0};
     for (int64_t at = 0; at < in.count; at += TILE)
-        tile_read(memory + at * 8, floating ? ACCUMULATE_F64 : ACCUMULATE_I64, &in, at, in.count - at < TILE ? in.count - at : TILE);
+        tile_read(memory + at * 8, floating ? ACCUMULATE_F64 : ACCUMULATE_I64, &in, at,
+                  in.count - at < TILE ? in.count - at : TILE);
     for (int64_t i = 0; i < count; ++i)
         order[i] = i;
     if (!job->consecutive)
@@ -179,9 +180,9 @@ int unique_rows_plan(enum operator_id id, const aclTensor *self, int64_t dim, ac
 }
 
 /* Slices come sorted whether asked for or not. */
-aclnnStatus aclnnUniqueDimGetWorkspaceSize(const aclTensor *self, bool sorted, bool returnInverse, int64_t dim,
-                                           aclTensor *valueOut, aclTensor *inverseOut, aclTensor *countsOut,
-                                           uint64_t *workspaceSize, aclOpExecutor **executor)
+aclnnStatus aclnnUniqueDimGetWorkspaceSize(const aclTensor *self, bool sorted, bool returnInverse, int64_t dim, aclTensor *valueOut,
+                                           aclTensor *inverseOut, aclTensor *countsOut, uint64_t *workspaceSize,
+                                           aclOpExecutor **executor)
 {
     return unique_rows_plan(OPERATOR_UniqueDim, self, dim, valueOut, returnInverse ? inverseOut : NULL, countsOut, workspaceSize,
                             executor);
