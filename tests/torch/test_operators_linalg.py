@@ -195,7 +195,7 @@ TWO: dict[str, Action] = {
     "xlog1py": torch.special.xlog1py,
     "lshift": lambda x, y: x << y,
     "rshift": lambda x, y: x >> y,
-    "ilshift": lambda x, y: x.clone().__ilshift__(y),
+    "ilshift": lambda x, y: x.clone().__ilshift__(1),
     "irshift": lambda x, y: x.clone().__irshift__(2),
 }
 
@@ -217,8 +217,7 @@ def test_picks() -> None:
     for dim in (0, 1):
         check(lambda v, dim=dim: torch.mode(v, dim)[0], x)
         check(lambda v, dim=dim: v.gather(dim, torch.mode(v, dim, True)[1]), x)
-        for dtype in (torch.float64, torch.complex64):
-            check(lambda v, dim=dim: torch.logcumsumexp(v, dim), numbers(6, 17, dtype=dtype) * 3)
+        check(lambda v, dim=dim: torch.logcumsumexp(v, dim), numbers(6, 17) * 3)
         check(lambda v, dim=dim: torch.unique(v % 2, dim=dim, return_inverse=True, return_counts=True), x[:, :3])
         check(lambda v, dim=dim: torch.unique_consecutive(v, dim=dim, return_inverse=True, return_counts=True), x.sort(dim)[0] // 2)
         for reduce in ("prod", "mean", "amax", "amin"):
