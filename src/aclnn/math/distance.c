@@ -239,8 +239,10 @@ aclnnStatus aclnnPdistGetWorkspaceSize(const aclTensor *self, float p, aclTensor
     PLAN_TRY(plan, check_power(plan, (double)p));
     PLAN_REQUIRE(plan, in->ndim == 2, ACLNN_ERROR_PARAM, "aclnnPdist: self is %s; a matrix of points is wanted", view_text(in));
     PLAN_TRY(plan, plan_output(plan, out, "out", &to));
-    const int64_t points = in->sizes[0],
-                  pairs = points > 0 ? (points % 2 ? (points - 1) / 2 * points : points / 2 * (points - 1)) : 0;
+    const int64_t points = in->sizes[0];
+    PLAN_REQUIRE(plan, points < (int64_t)1 << 31, ACLNN_ERROR_PARAM, "aclnnPdist: self is %s; so many pairs can't be counted",
+                 view_text(in));
+    const int64_t pairs = points * (points - 1) / 2;
     PLAN_TRY(plan, check_sizes(plan, to, "out", &pairs, 1));
     PLAN_TRY(plan, check_same_dtype(plan, in, "self", to, "out"));
     PLAN_TRY(plan, check_output_not_expanded(plan, to, "out"));
