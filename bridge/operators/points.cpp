@@ -156,8 +156,15 @@ Pair histogram_count(const Tensor &self, int64_t bins, Range range, const Weight
   return {counted(self, edges, weight, density), edges};
 }
 
+void check_hist(const Tensor &self, const Tensor &hist) {
+  TORCH_CHECK(self.dtype() == hist.dtype(),
+              "torch.histogram: input tensor and hist tensor should have the same dtype, but got input ", self.dtype(),
+              " and hist ", hist.dtype());
+}
+
 PairOut histogram_edges_into(const Tensor &self, const Tensor &bins, const Weight &weight, bool density, Tensor &hist,
                              Tensor &edges) {
+  check_hist(self, hist);
   const auto [made, made_edges] = histogram_edges(self, bins, weight, density);
   write_out(hist, made);
   write_out(edges, made_edges);
@@ -166,6 +173,7 @@ PairOut histogram_edges_into(const Tensor &self, const Tensor &bins, const Weigh
 
 PairOut histogram_count_into(const Tensor &self, int64_t bins, Range range, const Weight &weight, bool density, Tensor &hist,
                              Tensor &edges) {
+  check_hist(self, hist);
   const auto [made, made_edges] = histogram_count(self, bins, range, weight, density);
   write_out(hist, made);
   write_out(edges, made_edges);
@@ -196,6 +204,16 @@ std::tuple<Tensor, Tensor> most_frequent(const Tensor &self, int64_t dim, bool k
   return {keepdim ? values.contiguous() : values.squeeze(dim), keepdim ? indices.contiguous() : indices.squeeze(dim)};
 }
 
+PairOut most_frequent_into(const Tensor &self, int64_t dim, bool keepdim, Tensor &values, Tensor &indices) {
+  TORCH_CHECK(self.scalar_type() == values.scalar_type(), "expected scalar type '", self.scalar_type(), "' but found '",
+              values.scalar_type(), "'");
+  TORCH_CHECK(indices.scalar_type() == at::kLong, "expected scalar type '", at::kLong, "' but found '", indices.scalar_type(), "'");
+  const auto [made, made_indices] = most_frequent(self, dim, keepdim);
+  write_out(values, made);
+  write_out(indices, made_indices);
+  return {values, indices};
+}
+
 void register_points(torch::Library &m) {
   if (available("cdist"))
     m.impl("_cdist_forward", TORCH_FN(cdist));
@@ -205,8 +223,10 @@ void register_points(torch::Library &m) {
   }
   if (available("pdist"))
     m.impl("_pdist_forward", TORCH_FN(pdist));
-  if (available("sort") && available("cummax"))
+  if (available("sort") && available("cummax")) {
     m.impl("mode", TORCH_FN(most_frequent));
+    m.impl("mode.values", TORCH_FN(most_frequent_into));
+  }
   m.impl("histogram.bins_tensor", TORCH_FN(histogram_edges));
   m.impl("histogram.bins_tensor_out", TORCH_FN(histogram_edges_into));
   m.impl("histogram.bin_ct", TORCH_FN(histogram_count));
