@@ -15,7 +15,7 @@ import pytest
 import torch
 from opinfo_judge import HERE
 
-pytestmark = [pytest.mark.npu_only, pytest.mark.slow]
+pytestmark = pytest.mark.npu_only
 RATE = 0.99
 LISTED = opinfo_judge.family_list()
 
