@@ -2,7 +2,7 @@
 
 operators.yaml has one entry a group of overloads:
   structured    functional, in-place and out forms around torch's meta function; `op` names the out overload. `run` instead of a C function
-                composes the result in C++ (matrices.h), of the C functions in `needs`
+                composes the result in C++ (composed.h, matrices.h), of the C functions in `needs`
   plain         operators without a meta function: `outputs` says how to make the results
   foreach       lists of tensors: ours when the lists are uniform, else torch's own loop
 An entry whose overload the installed torch lacks fails the build unless `versions` excludes that torch. The calls of the C functions are
@@ -230,7 +230,7 @@ def structured_piece(torch: Torch, entry: dict) -> Piece:
         piece.text.append(
             f"{declare(f, name)} {{\n{fast_path(entry, kind, names)}{device_guard(parameters(f))}{before(entry)}"
             f"{out_check(f, entry) if kind == SchemaKind.out else ''}  {made}\n"
-            f"  kernel.meta({meta_call(group, f)});\n  {kernel_call(f, entry, names, outputs)}\n"
+            f"  kernel.meta({meta_call(group, f)});\n  {kernel_call(f, entry, outputs)}\n"
             f"  return {result};\n}}\n"
         )
         register(piece, f, f"{space}::{name}", entry)
@@ -238,14 +238,11 @@ def structured_piece(torch: Torch, entry: dict) -> Piece:
     return piece
 
 
-def kernel_call(f: NativeFunction, entry: dict, names: list[str], outputs: list[str]) -> str:
-    """Statement that computes: a C function of op_plugin, or the adapter's own composition of other operators. `composed` names a function
-    of all arguments and outputs, `run` is an expression of the result, or a call that ends in kernel.outputs and fills them."""
-    if "composed" in entry:
-        return f"{entry['composed']}({', '.join([*names, *outputs])});"
-    if "run" in entry:
-        return f"{entry['run']};" if entry["run"].endswith("kernel.outputs)") else f"kernel.outputs[0].copy_({entry['run']});"
-    return f"check(npu_{entry['call']}({call_arguments(f, entry, outputs)}));"
+def kernel_call(f: NativeFunction, entry: dict, outputs: list[str]) -> str:
+    """Statement that computes: a C function of op_plugin, or `run`, the adapter's own composition of other operators."""
+    if "run" not in entry:
+        return f"check(npu_{entry['call']}({call_arguments(f, entry, outputs)}));"
+    return f"{entry['run']};" if "kernel.outputs" in entry["run"] else f"kernel.outputs[0].copy_({entry['run']});"
 
 
 def structured_name(group: NativeFunctionsGroup) -> str:
@@ -473,7 +470,7 @@ def main() -> None:
         for entry in table.get(kind) or []:
             if "versions" in entry and installed_minor() not in entry["versions"]:
                 continue
-            if "run" not in entry and "composed" not in entry:
+            if "run" not in entry:
                 entry.setdefault("call", default_call(entry["op"]))
             try:
                 pieces.append(maker(torch, entry))

@@ -1,4 +1,4 @@
-/* Functions that CANN has no operator for, made of others. operators.yaml names the write_ functions under `composed`.
+/* Functions that CANN has no operator for, made of others. operators.yaml calls the write_ functions under `run`.
  *
  * Invariant: the output has the shape and type that torch's meta function wants and may be an input's memory; it is written last. Float
  * types up to f32 are computed in f64, so the compositions lose nothing that shows. */

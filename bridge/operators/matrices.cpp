@@ -171,18 +171,19 @@ void factor_lu(const Tensor &A, bool pivot, bool check_errors, const Triple &out
   report(check_errors, info, "torch.linalg.lu_factor_ex", A);
 }
 
-/* Which row of the matrix stands in each row of L U. A few numbers, worked out on the host. */
+/* Which row of the matrix stands in each row of L U: the swaps, in their order. */
 static Tensor order_of(const Tensor &pivots, int64_t rows) {
-  const Tensor swaps = pivots.cpu().contiguous().view({-1, pivots.size(-1)});
-  const Tensor order = at::arange(rows, at::kLong).expand({swaps.size(0), rows}).contiguous();
-  const int32_t *const from = swaps.const_data_ptr<int32_t>();
-  int64_t *const to = order.mutable_data_ptr<int64_t>();
-  for (int64_t b = 0; b < swaps.size(0); ++b)
-    for (int64_t k = 0; k < swaps.size(1); ++k)
-      std::swap(to[b * rows + k], to[b * rows + from[b * swaps.size(1) + k] - 1]);
   std::vector<int64_t> sizes = pivots.sizes().vec();
   sizes.back() = rows;
-  return order.view(sizes).to(pivots.device());
+  const Tensor order = at::arange(rows, pivots.options().dtype(at::kLong)).expand(sizes).clone(at::MemoryFormat::Contiguous);
+  const Tensor partners = pivots.to(at::kLong).sub_(1);
+  for (int64_t k = 0; k < partners.size(-1) && order.numel() > 0; ++k) {
+    const Tensor here = order.narrow(-1, k, 1), index = partners.narrow(-1, k, 1);
+    const Tensor chosen = order.gather(-1, index), kept = here.clone();
+    order.scatter_(-1, index, kept);
+    here.copy_(chosen);
+  }
+  return order;
 }
 
 void unpack_lu(const Tensor &LU, const Tensor &pivots, bool unpack_data, bool unpack_pivots, const Triple &outputs) {

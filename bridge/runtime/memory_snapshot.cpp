@@ -16,7 +16,7 @@ class Stacks {
 public:
   void add(const MemoryContext &context) {
     if (auto *traceback = dynamic_cast<torch::CapturedTraceback *>(context.get());
-        traceback && lists_.emplace(traceback, nullptr).second)
+        traceback && lists_.emplace(context.get(), nullptr).second)
       tracebacks_.push_back(traceback);
   }
   void make() {
@@ -29,7 +29,7 @@ public:
       PyObject *list = PyList_New(0);
       for (const uint64_t index : symbols.tracebacks[i])
         PyList_Append(list, frames[index]);
-      lists_[tracebacks_[i]] = list;
+      lists_[static_cast<const c10::GatheredContext *>(tracebacks_[i])] = list;
     }
     for (PyObject *frame : frames)
       Py_XDECREF(frame);
@@ -46,7 +46,7 @@ public:
 
 private:
   std::vector<torch::CapturedTraceback *> tracebacks_;
-  std::map<const void *, PyObject *> lists_;
+  std::map<const c10::GatheredContext *, PyObject *> lists_;
 };
 
 unsigned long long number(uint64_t value) { return value; }

@@ -55,6 +55,15 @@ static void take_rows(const struct view *v, double *out)
         pool_for(v->count, ITEM / LOOP_TILE * LOOP_TILE, read_doubles, argument);
 }
 
+/* The points of operands 0 and 1. */
+static struct distance_work both_sets(const struct plan *plan)
+{
+    double *const first = plan->workspace, *const second = first + plan->operands[0].count;
+    take_rows(&plan->operands[0], first);
+    take_rows(&plan->operands[1], second);
+    return (struct distance_work){plan, *PLAN_IMMEDIATE(plan, struct distance_job), first, second};
+}
+
 /* Item i is point i of all batches; its distances are a row of the output. */
 static void measure(void *argument, int64_t begin, int64_t end)
 {
@@ -77,14 +86,9 @@ static void measure(void *argument, int64_t begin, int64_t end)
 static int cdist_run(struct plan *plan)
 {
     const struct view *const out = &plan->operands[2];
-    struct distance_work w = {.plan = plan, .job = *PLAN_IMMEDIATE(plan, struct distance_job)};
     if (out->count == 0)
         return 0;
-    double *const rows = plan->workspace;
-    w.first = rows;
-    w.second = rows + plan->operands[0].count;
-    take_rows(&plan->operands[0], rows);
-    take_rows(&plan->operands[1], rows + plan->operands[0].count);
+    struct distance_work w = both_sets(plan);
     pool_for(out->count / w.job.other_points, 1 + ITEM / (1 + w.job.other_points * w.job.size), measure, &w);
     return 0;
 }
@@ -169,14 +173,9 @@ static void add_slopes(void *argument, int64_t begin, int64_t end)
 static int cdist_backward_run(struct plan *plan)
 {
     const struct view *const out = &plan->operands[4];
-    struct distance_work w = {.plan = plan, .job = *PLAN_IMMEDIATE(plan, struct distance_job)};
     if (out->count == 0)
         return 0;
-    double *const rows = plan->workspace;
-    w.first = rows;
-    w.second = rows + plan->operands[0].count;
-    take_rows(&plan->operands[0], rows);
-    take_rows(&plan->operands[1], rows + plan->operands[0].count);
+    struct distance_work w = both_sets(plan);
     pool_for(out->count / w.job.size, 1 + ITEM / (1 + w.job.other_points * w.job.size), add_slopes, &w);
     return 0;
 }

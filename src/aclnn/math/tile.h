@@ -14,6 +14,19 @@ enum { TILE = 2048, WALK_MAX_DIMS = 2 * TENSOR_MAX_DIMS };
 void tile_read(void *tile, enum accumulate type, const struct view *v, int64_t first, int64_t count);
 void tile_write(const struct view *v, int64_t first, int64_t count, const void *tile, enum accumulate type);
 
+/* One number of a tile of floats. */
+static inline double tile_value(const void *tile, enum accumulate type, int64_t i)
+{
+    return type == ACCUMULATE_F64 ? ((const double *)tile)[i] : (double)((const float *)tile)[i];
+}
+static inline void tile_set_value(void *tile, enum accumulate type, int64_t i, double x)
+{
+    if (type == ACCUMULATE_F64)
+        ((double *)tile)[i] = x;
+    else
+        ((float *)tile)[i] = (float)x;
+}
+
 /* How elements of type `in` enter a sum of `type` whose result is of type `out`: as if they were converted to `out` first. */
 convert_load_fn tile_loader(enum dtype in, enum accumulate type, enum dtype out);
 

@@ -57,20 +57,6 @@ static int unique_run(struct plan *plan)
     return 0;
 }
 
-/* An output that wasn't asked for may come as NULL or in any shape, and is left alone. */
-static int add_optional(struct plan *plan, bool wanted, aclTensor *tensor, const char *name, int64_t least_count)
-{
-    struct view *v;
-    if (!wanted)
-        return plan_optional(plan, NULL, ROLE_OUTPUT, name, NULL);
-    TRY(plan_output(plan, tensor, name, &v));
-    TRY(check_index_dtype(plan, v, name));
-    if (v->count >= least_count)
-        return 0;
-    return error_set(ACLNN_ERROR_PARAM, operator_name((enum operator_id)plan->operator_id),
-                     "%s is %s; it needs room for %lld values", name, view_text(v), (long long)least_count);
-}
-
 static int unique_plan(enum operator_id id, const aclTensor *self, aclTensor *values, aclTensor *inverse, aclTensor *counts,
                        uint64_t *workspace_size, aclOpExecutor **executor)
 {
@@ -84,8 +70,8 @@ static int unique_plan(enum operator_id id, const aclTensor *self, aclTensor *va
     PLAN_REQUIRE(plan, to->count >= from->count && to->contiguous, ACLNN_ERROR_PARAM,
                  "%s: valueOut is %s; it is contiguous with room for all %lld elements of self", operator_name(id), view_text(to),
                  (long long)from->count);
-    PLAN_TRY(plan, add_optional(plan, inverse != NULL, inverse, "inverseOut", from->count));
-    PLAN_TRY(plan, add_optional(plan, counts != NULL, counts, "countsOut", from->count));
+    PLAN_TRY(plan, unique_add_indices(plan, inverse, "inverseOut", from->count));
+    PLAN_TRY(plan, unique_add_indices(plan, counts, "countsOut", from->count));
     *PLAN_IMMEDIATE(plan, struct unique_job) =
         (struct unique_job){awaited_begin(values), awaited_begin(counts), id == OPERATOR_UniqueConsecutive};
     return finish_by_size(plan, 0, workspace_size, executor);

@@ -140,8 +140,7 @@ static int rows_run(struct plan *plan)
     return 0;
 }
 
-/* An output of indices, or nothing. */
-static int add_counts(struct plan *plan, aclTensor *tensor, const char *name, int64_t least_count)
+int unique_add_indices(struct plan *plan, aclTensor *tensor, const char *name, int64_t least_count)
 {
     struct view *v;
     if (!tensor)
@@ -172,8 +171,8 @@ int unique_rows_plan(enum operator_id id, const aclTensor *self, int64_t dim, ac
                  "%s: valueOut is %s; it is contiguous with room for all %lld elements of self", operator_name(id), view_text(to),
                  (long long)in->count);
     const int64_t rows = in->sizes[wrapped];
-    PLAN_TRY(plan, add_counts(plan, inverse, "inverseOut", rows));
-    PLAN_TRY(plan, add_counts(plan, counts, "countsOut", rows));
+    PLAN_TRY(plan, unique_add_indices(plan, inverse, "inverseOut", rows));
+    PLAN_TRY(plan, unique_add_indices(plan, counts, "countsOut", rows));
     *PLAN_IMMEDIATE(plan, struct rows_job) =
         (struct rows_job){awaited_begin(values), awaited_begin(counts), wrapped, id == OPERATOR_UniqueConsecutive};
     return plan_finish(plan, (uint64_t)(in->count + 3 * rows) * 8, workspace_size, executor);

@@ -10,4 +10,7 @@ int unique_rows_plan(enum operator_id id, const struct aclTensor *self, int64_t 
                      struct aclTensor *inverse, struct aclTensor *counts, uint64_t *workspace_size,
                      struct aclOpExecutor **executor);
 
+/* Adds an output of indices with room for at least so many. NULL is one that wasn't asked for. */
+int unique_add_indices(struct plan *plan, struct aclTensor *tensor, const char *name, int64_t least_count);
+
 #endif

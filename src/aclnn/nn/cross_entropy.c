@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aclnn/math/operand_check.h"
+#include "aclnn/math/tile.h"
 #include "aclnn/nn/staging.h"
 #include "aclnnop/all_operators.h"
 
@@ -31,20 +32,7 @@ struct entropy_job {
     double total; /* of the weights */
 };
 
-static double value(const void *values, enum accumulate type, int64_t i)
-{
-    return type == ACCUMULATE_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
-}
-
-static void set_value(void *values, enum accumulate type, int64_t i, double x)
-{
-    if (type == ACCUMULATE_F64)
-        ((double *)values)[i] = x;
-    else
-        ((float *)values)[i] = (float)x;
-}
-
-static double weight_of(const struct entropy_job *j, int64_t c) { return j->weight ? value(j->weight, j->e->type, c) : 1; }
+static double weight_of(const struct entropy_job *j, int64_t c) { return j->weight ? tile_value(j->weight, j->e->type, c) : 1; }
 
 static void forward_rows(void *argument, int64_t begin, int64_t end)
 {
@@ -54,19 +42,19 @@ static void forward_rows(void *argument, int64_t begin, int64_t end)
         const int64_t first = row * e->classes, target = j->target[row];
         double high = -INFINITY, sum = 0, smooth = 0;
         for (int64_t c = 0; c < e->classes; ++c)
-            high = fmax(high, value(j->input, e->type, first + c));
+            high = fmax(high, tile_value(j->input, e->type, first + c));
         for (int64_t c = 0; c < e->classes; ++c)
-            sum += exp(value(j->input, e->type, first + c) - high);
+            sum += exp(tile_value(j->input, e->type, first + c) - high);
         const double lse = high + log(sum);
         for (int64_t c = 0; c < e->classes; ++c) {
-            const double log_prob = value(j->input, e->type, first + c) - lse;
-            set_value(j->log_prob, e->type, first + c, log_prob);
+            const double log_prob = tile_value(j->input, e->type, first + c) - lse;
+            tile_set_value(j->log_prob, e->type, first + c, log_prob);
             smooth -= log_prob * weight_of(j, c);
         }
         j->sums[2 * row] = j->sums[2 * row + 1] = 0;
         if (target == e->ignore)
             continue;
-        const double weight = weight_of(j, target), loss = -(value(j->input, e->type, first + target) - lse) * weight;
+        const double weight = weight_of(j, target), loss = -(tile_value(j->input, e->type, first + target) - lse) * weight;
         j->sums[2 * row] = (1 - e->smoothing) * loss + (e->smoothing > 0 ? e->smoothing * smooth / (double)e->classes : 0);
         j->sums[2 * row + 1] = weight;
     }
@@ -106,10 +94,10 @@ static int run_forward(struct plan *plan)
         total += j.sums[2 * row];
         weights += j.sums[2 * row + 1];
         if (e->reduction == REDUCE_NONE)
-            set_value(loss, e->type, row, j.sums[2 * row]);
+            tile_set_value(loss, e->type, row, j.sums[2 * row]);
     }
     if (e->reduction != REDUCE_NONE)
-        set_value(loss, e->type, 0, e->reduction == REDUCE_MEAN ? total / weights : total);
+        tile_set_value(loss, e->type, 0, e->reduction == REDUCE_MEAN ? total / weights : total);
     stage_write_back(plan, &e->staging, LOSS);
     stage_write_back(plan, &e->staging, LOG_PROB);
     clear(plan, e, ZLOSS);
@@ -126,16 +114,16 @@ static void backward_rows(void *argument, int64_t begin, int64_t end)
         weights += weight_of(j, c);
     for (int64_t row = begin; row < end; ++row) {
         const int64_t first = row * e->classes, target = j->target[row];
-        double grad = value(j->grad, e->type, e->reduction == REDUCE_NONE ? row : 0);
+        double grad = tile_value(j->grad, e->type, e->reduction == REDUCE_NONE ? row : 0);
         if (e->reduction == REDUCE_MEAN)
             grad /= j->total;
         const bool counts = target != e->ignore;
         const double right = counts ? grad * (1 - e->smoothing) * weight_of(j, target) : 0;
         const double each = counts ? grad * e->smoothing / (double)e->classes : 0;
         for (int64_t c = 0; c < e->classes; ++c) {
-            const double probability = exp(value(j->input, e->type, first + c));
-            set_value(j->out, e->type, first + c,
-                      probability * (right + each * weights) - (c == target ? right : 0) - each * weight_of(j, c));
+            const double probability = exp(tile_value(j->input, e->type, first + c));
+            tile_set_value(j->out, e->type, first + c,
+                           probability * (right + each * weights) - (c == target ? right : 0) - each * weight_of(j, c));
         }
     }
 }

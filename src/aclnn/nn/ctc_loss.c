@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aclnn/math/operand_check.h"
+#include "aclnn/math/tile.h"
 #include "aclnn/nn/staging.h"
 #include "aclnnop/all_operators.h"
 
@@ -35,19 +36,6 @@ struct ctc_job {
     double *beta;
 };
 
-static double value(const char *values, enum accumulate type, int64_t i)
-{
-    return type == ACCUMULATE_F64 ? ((const double *)(const void *)values)[i] : (double)((const float *)(const void *)values)[i];
-}
-
-static void set_value(char *values, enum accumulate type, int64_t i, double x)
-{
-    if (type == ACCUMULATE_F64)
-        ((double *)(void *)values)[i] = x;
-    else
-        ((float *)(void *)values)[i] = (float)x;
-}
-
 static double log_add(double a, double b)
 {
     const double high = a > b ? a : b;
@@ -61,7 +49,7 @@ static int64_t label_of(const struct ctc_job *j, const struct sequence *q, int64
 
 static double log_prob(const struct ctc_job *j, int64_t step, int64_t b, int64_t label)
 {
-    return value(j->log_probs, j->c->type, (step * j->c->batch + b) * j->c->classes + label);
+    return tile_value(j->log_probs, j->c->type, (step * j->c->batch + b) * j->c->classes + label);
 }
 
 static int64_t alpha_at(const struct ctc *c, int64_t b, int64_t step, int64_t state)
@@ -81,7 +69,7 @@ static void run_alpha(const struct ctc_job *j, int64_t b)
     const struct sequence *const q = &c->sequences[b];
     const int64_t states = 2 * q->labels + 1;
     for (int64_t i = 0; i < c->steps * c->width; ++i)
-        set_value(j->alpha_out, c->type, b * c->steps * c->width + i, -INFINITY);
+        tile_set_value(j->alpha_out, c->type, b * c->steps * c->width + i, -INFINITY);
     for (int64_t t = 0; t < q->steps; ++t)
         for (int64_t s = 0; s < states; ++s) {
             double from = -INFINITY;
@@ -90,21 +78,21 @@ static void run_alpha(const struct ctc_job *j, int64_t b)
             else {
                 for (int64_t back = 0; back < 3 && back <= s; ++back)
                     if (back < 2 || may_skip(j, q, s))
-                        from = log_add(from, value(j->alpha_out, c->type, alpha_at(c, b, t - 1, s - back)));
+                        from = log_add(from, tile_value(j->alpha_out, c->type, alpha_at(c, b, t - 1, s - back)));
             }
             if (from > -INFINITY)
                 from += log_prob(j, t, b, label_of(j, q, s));
-            set_value(j->alpha_out, c->type, alpha_at(c, b, t, s), from);
+            tile_set_value(j->alpha_out, c->type, alpha_at(c, b, t, s), from);
         }
     double total;
     if (q->steps == 0)
         total = q->labels == 0 ? 0 : -INFINITY;
     else {
-        total = value(j->alpha_out, c->type, alpha_at(c, b, q->steps - 1, states - 1));
+        total = tile_value(j->alpha_out, c->type, alpha_at(c, b, q->steps - 1, states - 1));
         if (states > 1)
-            total = log_add(total, value(j->alpha_out, c->type, alpha_at(c, b, q->steps - 1, states - 2)));
+            total = log_add(total, tile_value(j->alpha_out, c->type, alpha_at(c, b, q->steps - 1, states - 2)));
     }
-    set_value(j->out, c->type, b, -total);
+    tile_set_value(j->out, c->type, b, -total);
 }
 
 static void alpha_items(void *argument, int64_t begin, int64_t end)
@@ -167,24 +155,24 @@ static void step_gradient(const struct ctc_job *j, int64_t b, int64_t t, const d
 {
     const struct ctc *const c = j->c;
     const struct sequence *const q = &c->sequences[b];
-    const double loss = value(j->loss, c->type, b), scale = value(j->grad_out, c->type, b);
+    const double loss = tile_value(j->loss, c->type, b), scale = tile_value(j->grad_out, c->type, b);
     const int64_t row = (t * c->batch + b) * c->classes;
     if (c->zero_infinity && loss == INFINITY) {
         for (int64_t k = 0; k < c->classes; ++k)
-            set_value(j->out, c->type, row + k, 0);
+            tile_set_value(j->out, c->type, row + k, 0);
         return;
     }
     for (int64_t k = 0; k < c->classes; ++k)
-        set_value(j->out, c->type, row + k, -INFINITY);
+        tile_set_value(j->out, c->type, row + k, -INFINITY);
     for (int64_t s = 0; s < 2 * q->labels + 1; ++s) {
         const int64_t at = row + label_of(j, q, s);
-        const double through = value(j->log_alpha, c->type, alpha_at(c, b, t, s)) + beta[s];
-        set_value(j->out, c->type, at, log_add(value(j->out, c->type, at), through));
+        const double through = tile_value(j->log_alpha, c->type, alpha_at(c, b, t, s)) + beta[s];
+        tile_set_value(j->out, c->type, at, log_add(tile_value(j->out, c->type, at), through));
     }
     for (int64_t k = 0; k < c->classes; ++k) {
-        const double lp = value(j->log_probs, c->type, row + k);
-        const double share = exp(value(j->out, c->type, row + k) + loss - lp);
-        set_value(j->out, c->type, row + k, (exp(lp) - share) * scale);
+        const double lp = tile_value(j->log_probs, c->type, row + k);
+        const double share = exp(tile_value(j->out, c->type, row + k) + loss - lp);
+        tile_set_value(j->out, c->type, row + k, (exp(lp) - share) * scale);
     }
 }
 
@@ -203,7 +191,7 @@ static void gradient_items(void *argument, int64_t begin, int64_t end)
                 step_gradient(j, b, t, now);
             } else {
                 for (int64_t k = 0; k < c->classes; ++k)
-                    set_value(j->out, c->type, (t * c->batch + b) * c->classes + k, 0);
+                    tile_set_value(j->out, c->type, (t * c->batch + b) * c->classes + k, 0);
             }
         }
     }

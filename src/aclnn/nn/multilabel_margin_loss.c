@@ -2,6 +2,7 @@
  *
  * Labels of a row end with the first negative one. A row is one item of work; rows are added in their order. */
 #include "aclnn/math/operand_check.h"
+#include "aclnn/math/tile.h"
 #include "aclnn/nn/staging.h"
 #include "aclnnop/all_operators.h"
 
@@ -22,19 +23,6 @@ struct margin_job {
     void *is_target;
 };
 
-static double value(const void *values, enum accumulate type, int64_t i)
-{
-    return type == ACCUMULATE_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
-}
-
-static void set_value(void *values, enum accumulate type, int64_t i, double x)
-{
-    if (type == ACCUMULATE_F64)
-        ((double *)values)[i] = x;
-    else
-        ((float *)values)[i] = (float)x;
-}
-
 static void run_rows(void *argument, int64_t begin, int64_t end)
 {
     const struct margin_job *const j = argument;
@@ -45,13 +33,13 @@ static void run_rows(void *argument, int64_t begin, int64_t end)
         double sum = 0;
         int64_t count = 0;
         for (int64_t c = 0; c < m->classes; ++c)
-            set_value(j->is_target, m->type, first + c, 0);
+            tile_set_value(j->is_target, m->type, first + c, 0);
         for (; count < m->classes && labels[count] >= 0; ++count)
-            set_value(j->is_target, m->type, first + labels[count], 1);
+            tile_set_value(j->is_target, m->type, first + labels[count], 1);
         for (int64_t k = 0; k < count; ++k)
             for (int64_t c = 0; c < m->classes; ++c) {
-                const double gap = 1 - value(j->self, m->type, first + labels[k]) + value(j->self, m->type, first + c);
-                if (value(j->is_target, m->type, first + c) == 0 && !(gap <= 0))
+                const double gap = 1 - tile_value(j->self, m->type, first + labels[k]) + tile_value(j->self, m->type, first + c);
+                if (tile_value(j->is_target, m->type, first + c) == 0 && !(gap <= 0))
                     sum += gap;
             }
         j->sums[row] = m->classes > 0 ? sum / (double)m->classes : 0;
@@ -75,10 +63,10 @@ static int run_margins(struct plan *plan)
     for (int64_t row = 0; row < m->rows; ++row) {
         total += j.sums[row];
         if (m->reduction == 0)
-            set_value(out, m->type, row, j.sums[row]);
+            tile_set_value(out, m->type, row, j.sums[row]);
     }
     if (m->reduction != 0)
-        set_value(out, m->type, 0, m->reduction == 1 ? total / (double)m->rows : total);
+        tile_set_value(out, m->type, 0, m->reduction == 1 ? total / (double)m->rows : total);
     stage_write_back(plan, &m->staging, OUT);
     stage_write_back(plan, &m->staging, IS_TARGET);
     return 0;
