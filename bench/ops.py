@@ -106,7 +106,7 @@ def reason_for(row: dict[str, Any]) -> str:
     """What a profile of a slow row showed."""
     if row["speed-up"]["median"] >= LIMIT:
         return ""
-    return REASONS.get((row["operator"], row["shape"], row["direction"]), "not profiled: slower than its limit in this run only")
+    return REASONS.get((row["operator"], row["shape"], row["direction"]), "not profiled yet")
 
 
 def geometric_mean(rows: list[dict[str, Any]]) -> float:

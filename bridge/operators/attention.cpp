@@ -31,7 +31,9 @@ bool same_floats(const at::Tensor &a, const at::Tensor &b) {
 int64_t attention_choice(const at::Tensor &query, const at::Tensor &key, const at::Tensor &value, const OptionalTensor &mask,
                          double dropout, bool causal, std::optional<double>, bool grouped) {
   static const bool has_operators = available("attention") && available("attention_backward");
-  const bool fits = has_operators && dropout == 0 && query.is_floating_point() && same_floats(query, query) &&
+  const at::Context &context = at::globalContext(); // torch.nn.attention.sdpa_kernel: ours is CANN's flash attention
+  const bool allowed = context.userEnabledOverrideableSDP() || context.userEnabledFlashSDP();
+  const bool fits = has_operators && allowed && dropout == 0 && query.is_floating_point() && same_floats(query, query) &&
                     same_floats(query, key) && same_floats(query, value) && !query.is_nested() && query.size(3) == key.size(3) &&
                     query.size(0) == key.size(0) && key.sizes().slice(0, 3) == value.sizes().slice(0, 3) &&
                     (grouped ? query.size(1) % key.size(1) == 0 : query.size(1) == key.size(1));
@@ -47,13 +49,18 @@ int64_t attention_choice(const at::Tensor &query, const at::Tensor &key, const a
 
 /* The operator wants a mask of a fixed size when it is to look at past keys only; it goes by the mode, not by the values. */
 at::Tensor causal_mask(const at::Tensor &like) {
-  static std::mutex mutex;
+  static std::mutex mutex;                             // guards masks; not held while anything is allocated or waited for
   static auto &masks = *new std::map<int, at::Tensor>; // never destroyed: the device may be gone at exit
+  const int device = like.device().index();
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (const auto found = masks.find(device); found != masks.end())
+      return found->second;
+  }
+  const at::Tensor mask = at::ones({CAUSAL_MASK_SIZE, CAUSAL_MASK_SIZE}, like.options().dtype(at::kBool)).triu_(1);
+  check_status(cann.aclrtSynchronizeStream(stream()), "aclrtSynchronizeStream"); // other streams read it too
   const std::lock_guard<std::mutex> lock(mutex);
-  at::Tensor &mask = masks[like.device().index()];
-  if (!mask.defined())
-    mask = at::ones({CAUSAL_MASK_SIZE, CAUSAL_MASK_SIZE}, like.options().dtype(at::kBool)).triu_(1);
-  return mask;
+  return masks.emplace(device, mask).first->second;
 }
 
 /* A bias with the sizes [1 or batch, 1 or heads, queries, keys]. */

@@ -104,6 +104,12 @@ Tensor fast_gelu_backward(const Tensor &grad, const Tensor &self) {
 
 /* --- autograd --------------------------------------------------------------------------------------------------------- */
 
+/* A gradient that is to have a gradient would be taken for a constant. */
+void refuse_second_derivative(const char *name) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(), name,
+                              " has no second derivative: call backward without create_graph=True");
+}
+
 /* A typed call of an operator of this file through the dispatcher, below autograd. */
 template <class Signature, class... Arguments> auto call(const char *name, const Arguments &...arguments) {
   const at::AutoDispatchBelowADInplaceOrView below;
@@ -118,6 +124,7 @@ struct RmsNorm : Function<RmsNorm> {
     return {out, rstd};
   }
   static variable_list backward(AutogradContext *context, const variable_list &grads) {
+    refuse_second_derivative("npu_rms_norm");
     const variable_list saved = context->get_saved_variables();
     const auto [grad_self, grad_gamma] =
         call<decltype(rms_norm_backward)>("npu::npu_rms_norm_backward", grads[0].contiguous(), saved[0], saved[1], saved[2]);
@@ -132,6 +139,7 @@ struct SwiGlu : Function<SwiGlu> {
     return call<decltype(swiglu)>("npu::npu_swiglu", self, dim);
   }
   static variable_list backward(AutogradContext *context, const variable_list &grads) {
+    refuse_second_derivative("npu_swiglu");
     const int64_t dim = context->saved_data["dim"].toInt();
     return {call<decltype(swiglu_backward)>("npu::npu_swiglu_backward", grads[0], context->get_saved_variables()[0], dim),
             Tensor()};
@@ -145,6 +153,7 @@ struct RotaryMul : Function<RotaryMul> {
     return call<decltype(rotary_mul)>("npu::npu_rotary_mul", self, cosine, sine, mode);
   }
   static variable_list backward(AutogradContext *context, const variable_list &grads) {
+    refuse_second_derivative("npu_rotary_mul");
     const variable_list saved = context->get_saved_variables();
     const std::string mode = context->saved_data["mode"].toStringRef();
     const auto [grad_self, grad_cosine, grad_sine] = call<decltype(rotary_mul_backward)>(
@@ -159,6 +168,7 @@ struct FastGelu : Function<FastGelu> {
     return call<decltype(fast_gelu)>("npu::npu_fast_gelu", self);
   }
   static variable_list backward(AutogradContext *context, const variable_list &grads) {
+    refuse_second_derivative("npu_fast_gelu");
     return {call<decltype(fast_gelu_backward)>("npu::npu_fast_gelu_backward", grads[0], context->get_saved_variables()[0])};
   }
 };

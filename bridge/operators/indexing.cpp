@@ -247,7 +247,7 @@ Three unique_dim(const at::Tensor &self, int64_t dim, bool sorted, bool return_i
     return {self.clone(), empty({0}, at::kLong), empty({0}, at::kLong)};
   }
   const at::Tensor whole = self.dim() > 0 ? self : self.reshape({1});
-  const at::Tensor values = empty(whole.sizes(), self.scalar_type()), inverse = empty({count}, at::kLong),
+  const at::Tensor values = empty(whole.sizes(), self.scalar_type()), inverse = empty({return_inverse ? count : 0}, at::kLong),
                    counts = empty({count}, at::kLong);
   npu_shape shapes[3]{};
   check(npu_unique_dim(argument(whole), dim, sorted, return_inverse, argument(values), argument(inverse), argument(counts), shapes,

@@ -11,6 +11,11 @@
 namespace npu {
 namespace {
 
+/* A file's name may be of any bytes. */
+PyObject *text_of(const std::string &bytes) {
+  return PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace");
+}
+
 /* The stacks of a snapshot, each made once: context -> list of frames (owned here). */
 class Stacks {
 public:
@@ -23,7 +28,7 @@ public:
     const torch::SymbolizedTracebacks symbols = torch::symbolize(tracebacks_);
     std::vector<PyObject *> frames;
     for (const auto &frame : symbols.all_frames)
-      frames.push_back(Py_BuildValue("{s:s,s:s,s:K}", "filename", frame.filename.c_str(), "name", frame.funcname.c_str(), "line",
+      frames.push_back(Py_BuildValue("{s:N,s:N,s:K}", "filename", text_of(frame.filename), "name", text_of(frame.funcname), "line",
                                      static_cast<unsigned long long>(frame.lineno)));
     for (size_t i = 0; i < tracebacks_.size(); ++i) {
       PyObject *list = PyList_New(0);

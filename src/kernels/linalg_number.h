@@ -81,12 +81,14 @@ static int64_t NAME(cholesky)(void *matrix, int64_t n)
 static NUMBER NAME(reflect)(NUMBER *a, int64_t rows, int64_t columns, int64_t k)
 {
     const NUMBER alpha = a[k * columns + k];
-    double tail = 0;
+    double most = MAGNITUDE(alpha), tail = 0; /* squares of numbers near 1: others would overflow or vanish */
     for (int64_t i = k + 1; i < rows; ++i)
-        tail += SQUARED(a[i * columns + k]);
+        most = MAGNITUDE(a[i * columns + k]) > most ? MAGNITUDE(a[i * columns + k]) : most;
+    for (int64_t i = k + 1; i < rows && most > 0; ++i)
+        tail += SQUARED(a[i * columns + k] / most);
     if (tail == 0 && alpha == RE(alpha))
         return 0;
-    const double length = sqrt(SQUARED(alpha) + tail), beta = RE(alpha) >= 0 ? -length : length;
+    const double length = most * sqrt(SQUARED(alpha / most) + tail), beta = RE(alpha) >= 0 ? -length : length;
     for (int64_t i = k + 1; i < rows; ++i)
         a[i * columns + k] /= alpha - beta;
     a[k * columns + k] = beta;
@@ -194,8 +196,14 @@ static void NAME(svd)(void *columns, int64_t n, int64_t m, void *right, double *
     NUMBER *const w = columns, *const v = right;
     for (int64_t i = 0; i < n * n; ++i)
         v[i] = i / n == i % n;
+    double most = 0; /* squares of numbers near 1: others would overflow or vanish */
+    for (int64_t i = 0; i < n * m; ++i)
+        most = MAGNITUDE(w[i]) > most ? MAGNITUDE(w[i]) : most;
+    for (int64_t i = 0; i < n * m && most > 0; ++i)
+        w[i] /= most;
     const double whole = NAME(norm)(w, n * m), noise = whole * 1e-16;
-    for (int sweep = 0, turned = 1; turned && sweep < JACOBI_SWEEPS; ++sweep) {
+    int turned = 1;
+    for (int sweep = 0; turned && sweep < JACOBI_SWEEPS; ++sweep) {
         turned = 0;
         for (int64_t p = 0; p < n; ++p)
             for (int64_t q = p + 1; q < n; ++q)
@@ -221,6 +229,8 @@ static void NAME(svd)(void *columns, int64_t n, int64_t m, void *right, double *
         for (int64_t i = 0; i < m; ++i)
             w[rank * m + i] /= s[rank];
     NAME(complete)(w, rank, n, m);
+    for (int64_t k = 0; k < n; ++k)
+        s[k] = turned ? (double)NAN : most > 0 ? s[k] * most : s[k]; /* NaN: it didn't converge */
 }
 
 static double NAME(determinant)(const void *matrix, int64_t n, const int64_t *pivots, void *sign)

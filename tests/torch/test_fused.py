@@ -103,3 +103,11 @@ def test_errors_name_what_is_wrong(device):
         torch_npu.npu_swiglu(x, dim=5)
     with pytest.raises((RuntimeError, NotImplementedError)):
         torch_npu.npu_swiglu(make(3, 8))
+
+
+@pytest.mark.parametrize("name", ["rms_norm", "swiglu", "rotary half", "fast_gelu"])
+def test_second_derivatives_are_refused(name, device):
+    function, _, *inputs = operators()[name]
+    leaves = [value.clone().to(device).requires_grad_() for value in inputs]
+    with pytest.raises(NotImplementedError, match="has no second derivative"):
+        torch.autograd.grad(function(*leaves).sum(), leaves, create_graph=True)

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import pytest
 import torch
 from conftest import DEVICE
 
+pytestmark = pytest.mark.usefixtures("no_fallback")
 NUMBERS = [torch.float32, torch.float64, torch.complex64, torch.complex128]
 Action = Callable[..., object]
-
-
-@pytest.fixture(autouse=True)
-def no_fallback() -> object:
-    """A fallback is a failure."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="CAUTION: The operator")
-        yield
 
 
 def numbers(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -126,6 +118,34 @@ def test_singular_values(dtype: torch.dtype) -> None:
     h = h + h.mH
     values, vectors = torch.linalg.eigh(h.to(DEVICE))
     torch.testing.assert_close(((vectors * values) @ vectors.mH).cpu(), h, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 3), (2, 0, 0), (0, 3, 3), (2, 3, 4), (4, 3)])
+def test_lu_of_any_shape(shape: tuple[int, ...]) -> None:
+    check(lambda a: torch.linalg.lu(a), numbers(*shape))
+    check(lambda a: torch.lu_unpack(*torch.linalg.lu_factor(a)), numbers(*shape))
+
+
+@pytest.mark.parametrize("pivot", [0, -1, 4])
+def test_pivots_out_of_range_touch_nothing(pivot: int, device: str) -> None:
+    """The fixture looks whether the device still works."""
+    factors, pivots = torch.linalg.lu_factor(numbers(3, 3).to(device))
+    pivots[1] = pivot
+    with pytest.raises(RuntimeError):
+        torch.lu_unpack(factors, pivots)
+        torch.npu.synchronize()
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e-30, 1e30, 1e150])
+def test_decompositions_of_any_size_of_number(scale: float) -> None:
+    matrix = numbers(5, 4) * scale
+    for name, action in {
+        "svdvals": torch.linalg.svdvals,
+        "qr": lambda a: torch.linalg.qr(a)[1].abs(),
+        "eigvalsh": lambda a: torch.linalg.eigvalsh(a[:4] + a[:4].mT),
+    }.items():
+        got, want = action(matrix.to(DEVICE)).cpu() / scale, action(matrix) / scale
+        torch.testing.assert_close(got, want, rtol=1e-9, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
 
 
 def test_refusals() -> None:

@@ -82,6 +82,15 @@ def scaled_by_frequency(weight: Tensor, indices: Tensor, offsets: Tensor) -> Ten
     return F.embedding_bag(indices, weight, offsets, mode="sum", scale_grad_by_freq=True)
 
 
+@pytest.mark.npu_only
+def test_indices_behind_the_last_offset_are_in_no_bag() -> None:
+    """torch's CPU adds them to the last bag in some of its ways and not in others."""
+    weight, indices = leaf(9, 5, dtype=torch.float64).detach(), torch.tensor([1, 3, 3, 0, 8, 2, 1, 7])
+    bags = torch.embedding_bag(weight.npu(), indices.npu(), torch.tensor([0, 3, 5]).npu(), False, 0, False, None, True)
+    torch.testing.assert_close(bags[0].cpu(), torch.stack([weight[indices[:3]].sum(0), weight[indices[3:5]].sum(0)]))
+    assert bags[1].tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 def test_embedding_bag(mode: str, dtype: torch.dtype) -> None:

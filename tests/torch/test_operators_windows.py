@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import DEVICE
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
@@ -103,6 +104,14 @@ def test_attention(batch, heads, key_heads, rows, keys, width, value_width, kind
     else:
         bias = make(1, heads, rows, keys) if kind == "float" else make(rows, keys)
         compare(lambda a, b, c, d: F.scaled_dot_product_attention(a, b, c, attn_mask=d), [q, k, v, bias])
+
+
+@pytest.mark.parametrize(("backend", "fused"), [("MATH", False), ("FLASH_ATTENTION", True), ("OVERRIDEABLE", True)])
+def test_attention_goes_the_way_that_was_asked_for(backend: str, fused: bool) -> None:
+    q = make(1, 2, 5, 8, dtype=torch.float32).to(DEVICE)
+    with sdpa_kernel(getattr(SDPBackend, backend)), Operators() as operators:
+        F.scaled_dot_product_attention(q, q, q)
+    assert any("fused_attention" in name for name in operators.names) == fused
 
 
 def test_attention_is_one_operator() -> None:

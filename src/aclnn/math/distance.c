@@ -36,6 +36,7 @@ struct distance_work {
     const struct plan *plan;
     struct distance_job job;
     const double *first, *second;
+    _Atomic bool *starved; /* a thread had no memory for its sums */
 };
 
 static int64_t row_bytes(int64_t count) { return count * (int64_t)sizeof(double); }
@@ -61,7 +62,7 @@ static struct distance_work both_sets(const struct plan *plan)
     double *const first = plan->workspace, *const second = first + plan->operands[0].count;
     take_rows(&plan->operands[0], first);
     take_rows(&plan->operands[1], second);
-    return (struct distance_work){plan, *PLAN_IMMEDIATE(plan, struct distance_job), first, second};
+    return (struct distance_work){plan, *PLAN_IMMEDIATE(plan, struct distance_job), first, second, NULL};
 }
 
 /* Item i is point i of all batches; its distances are a row of the output. */
@@ -149,8 +150,12 @@ static void add_slopes(void *argument, int64_t begin, int64_t end)
     const struct distance_work *const w = argument;
     const struct distance_job *const job = &w->job;
     double *const sums = pool_scratch(0, (size_t)row_bytes(most(1, job->size)));
+    if (!sums) {
+        *w->starved = true;
+        return;
+    }
     double scales[TILE], distances[TILE];
-    for (int64_t i = begin; sums && i < end; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
         const double *const x = w->first + i * job->size, *const others =
                                                               w->second + i / job->points * job->other_points * job->size;
         memset(sums, 0, (size_t)row_bytes(job->size));
@@ -175,8 +180,11 @@ static int cdist_backward_run(struct plan *plan)
     const struct view *const out = &plan->operands[4];
     if (out->count == 0)
         return 0;
+    _Atomic bool starved = false;
     struct distance_work w = both_sets(plan);
+    w.starved = &starved;
     pool_for(out->count / w.job.size, 1 + ITEM / (1 + w.job.other_points * w.job.size), add_slopes, &w);
+    REQUIRE(!starved, ERROR_BAD_ALLOC, "aclnnCdistBackward: no memory for a row of %lld numbers", (long long)w.job.size);
     return 0;
 }
 

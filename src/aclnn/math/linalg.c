@@ -200,7 +200,7 @@ static void invert(const struct linalg_work *w, int64_t index, char *scratch)
 static int inverse_run(struct plan *plan)
 {
     const int64_t n = plan->operands[0].sizes[plan->operands[0].ndim - 1];
-    return run_batch(plan, 2 * n * n + 2 * n, invert);
+    return plan->operands[0].count == 0 ? 0 : run_batch(plan, 2 * n * n + 2 * n, invert);
 }
 
 aclnnStatus aclnnInverseGetWorkspaceSize(const aclTensor *self, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)

@@ -81,6 +81,7 @@ static int unique_plan(enum operator_id id, const aclTensor *self, aclTensor *va
 aclnnStatus aclnnUniqueGetWorkspaceSize(const aclTensor *self, bool sorted, bool returnInverse, aclTensor *valueOut,
                                         aclTensor *inverseOut, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
+    TRY(unique_check_asked(OPERATOR_Unique, returnInverse, inverseOut, "inverseOut"));
     return unique_plan(OPERATOR_Unique, self, valueOut, returnInverse ? inverseOut : NULL, NULL, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Unique)
@@ -89,6 +90,8 @@ aclnnStatus aclnnUnique2GetWorkspaceSize(const aclTensor *self, bool sorted, boo
                                          aclTensor *valueOut, aclTensor *inverseOut, aclTensor *countsOut, uint64_t *workspaceSize,
                                          aclOpExecutor **executor)
 {
+    TRY(unique_check_asked(OPERATOR_Unique2, returnInverse, inverseOut, "inverseOut"));
+    TRY(unique_check_asked(OPERATOR_Unique2, returnCounts, countsOut, "countsOut"));
     return unique_plan(OPERATOR_Unique2, self, valueOut, returnInverse ? inverseOut : NULL, returnCounts ? countsOut : NULL,
                        workspaceSize, executor);
 }
@@ -100,6 +103,8 @@ aclnnStatus aclnnUniqueConsecutiveGetWorkspaceSize(const aclTensor *self, bool r
                                                    uint64_t *workspaceSize, aclOpExecutor **executor)
 {
     REQUIRE(self, ACLNN_ERROR_NULLPTR, "self is null");
+    TRY(unique_check_asked(OPERATOR_UniqueConsecutive, returnInverse, inverseOut, "inverseOut"));
+    TRY(unique_check_asked(OPERATOR_UniqueConsecutive, returnCounts, countsOut, "countsOut"));
     if (dim != 1000 && self->view.ndim > 1)
         return unique_rows_plan(OPERATOR_UniqueConsecutive, self, dim, valueOut, returnInverse ? inverseOut : NULL,
                                 returnCounts ? countsOut : NULL, workspaceSize, executor);

@@ -140,6 +140,12 @@ static int rows_run(struct plan *plan)
     return 0;
 }
 
+int unique_check_asked(enum operator_id id, bool asked, const aclTensor *tensor, const char *name)
+{
+    REQUIRE(!asked || tensor, ACLNN_ERROR_NULLPTR, "%s: %s is null, but was asked for", operator_name(id), name);
+    return 0;
+}
+
 int unique_add_indices(struct plan *plan, aclTensor *tensor, const char *name, int64_t least_count)
 {
     struct view *v;
@@ -183,6 +189,7 @@ aclnnStatus aclnnUniqueDimGetWorkspaceSize(const aclTensor *self, bool sorted, b
                                            aclTensor *inverseOut, aclTensor *countsOut, uint64_t *workspaceSize,
                                            aclOpExecutor **executor)
 {
+    TRY(unique_check_asked(OPERATOR_UniqueDim, returnInverse, inverseOut, "inverseOut"));
     return unique_rows_plan(OPERATOR_UniqueDim, self, dim, valueOut, returnInverse ? inverseOut : NULL, countsOut, workspaceSize,
                             executor);
 }

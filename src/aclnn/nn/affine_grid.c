@@ -29,6 +29,8 @@ static double place_of(const struct affine *a, int64_t i, int64_t n)
 static int run_affine(struct plan *plan)
 {
     const struct affine *const a = PLAN_IMMEDIATE(plan, struct affine);
+    if (plan->operands[PLACES].count == 0)
+        return 0;
     const void *const theta = stage_read(plan, &a->staging, THETA);
     void *const out = stage_target(plan, &a->staging, PLACES);
     const int64_t depth = a->dims == 3 ? a->size[0] : 1, height = a->size[a->dims - 2], width = a->size[a->dims - 1];
@@ -129,6 +131,8 @@ static void add_windows(void *argument, int64_t begin, int64_t end)
 static int run_unfold(struct plan *plan)
 {
     const struct unfold *const u = PLAN_IMMEDIATE(plan, struct unfold);
+    if (plan->operands[GRAD_IN].count == 0)
+        return 0;
     struct unfold_job j = {.u = u, .from = stage_read(plan, &u->staging, GRAD_OUT)};
     j.to = stage_target(plan, &u->staging, GRAD_IN);
     memset(j.to, 0, (size_t)(plan->operands[GRAD_IN].count * accumulate_bytes(u->type)));

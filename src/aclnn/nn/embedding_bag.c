@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aclnn/math/operand_check.h"
+#include "aclnn/math/tile.h"
 #include "aclnn/nn/staging.h"
 #include "aclnnop/all_operators.h"
 #include "kernels/kernels.h"
@@ -67,8 +68,7 @@ static double sample_weight(const struct bag_job *j, int64_t i)
 {
     if (!j->sample_weights)
         return 1;
-    return j->b->type == ACCUMULATE_F64 ? ((const double *)(const void *)j->sample_weights)[i]
-                                        : (double)((const float *)(const void *)j->sample_weights)[i];
+    return tile_value(j->sample_weights, j->b->type, i);
 }
 
 static void run_bag(const struct bag_job *j, int64_t bag, void *row, int64_t *where)
@@ -142,6 +142,8 @@ static int run_embedding_bag(struct plan *plan)
     j.output = stage_target(plan, s, OUTPUT);
     if (plan->operands[OFFSET2BAG].count == b->count)
         j.offset2bag = stage_target(plan, s, OFFSET2BAG);
+    for (int64_t i = b->include_last ? j.offsets[b->bags] : b->count; j.offset2bag && i < b->count; ++i)
+        j.offset2bag[i] = b->bags > 0 ? b->bags - 1 : 0; /* behind the last bag: of no bag's sum */
     j.sizes = plan->operands[BAG_SIZE].count == b->bags ? stage_target(plan, s, BAG_SIZE) : NULL;
     if (b->mode == BAG_MAX)
         j.greatest = stage_target(plan, s, MAX_INDICES);
@@ -176,6 +178,12 @@ static int check_bags(struct plan *plan, struct bags *b, int64_t mode)
     TRY(check_sizes(plan, &o[OUTPUT], "output", sizes, 2));
     if (b->mode == BAG_MAX)
         TRY(check_sizes(plan, &o[MAX_INDICES], "maxIndices", sizes, 2));
+    REQUIRE(o[OFFSET2BAG].count == 0 || o[OFFSET2BAG].count == b->count, ACLNN_ERROR_PARAM,
+            "aclnnEmbeddingBag: offset2bag is %s; it has no element or one for each of the %lld indices", view_text(&o[OFFSET2BAG]),
+            (long long)b->count);
+    REQUIRE(o[BAG_SIZE].count == 0 || o[BAG_SIZE].count == b->bags, ACLNN_ERROR_PARAM,
+            "aclnnEmbeddingBag: bagSize is %s; it has no element or one for each of the %lld bags", view_text(&o[BAG_SIZE]),
+            (long long)b->bags);
     if (o[SAMPLE_WEIGHTS].dtype == DTYPE_NONE)
         return 0;
     TRY(check_same_dtype(plan, &o[SAMPLE_WEIGHTS], "perSampleWeights", &o[WEIGHT], "weight"));
@@ -231,16 +239,11 @@ struct renorm {
     enum accumulate type;
 };
 
-static double row_value(const void *row, enum accumulate type, int64_t i)
-{
-    return type == ACCUMULATE_F64 ? ((const double *)row)[i] : (double)((const float *)row)[i];
-}
-
 static double norm_of(const void *row, enum accumulate type, int64_t n, double power)
 {
     double total = power == -INFINITY && n > 0 ? INFINITY : 0;
     for (int64_t i = 0; i < n; ++i) {
-        const double x = fabs(row_value(row, type, i));
+        const double x = fabs(tile_value(row, type, i));
         if (isinf(power))
             total = x != x || (power > 0 ? x > total : x < total) ? x : total;
         else
@@ -260,7 +263,7 @@ static void renorm_row(const struct view *table, const struct renorm *r, int64_t
         if (r->type == ACCUMULATE_F64)
             ((double *)row)[i] *= scale;
         else
-            ((float *)row)[i] = (float)(row_value(row, r->type, i) * scale);
+            ((float *)row)[i] = (float)(tile_value(row, r->type, i) * scale);
     const int64_t at = index * table->strides[0] * (int64_t)dtype_bytes((enum dtype)table->dtype);
     kernels->convert->store[table->dtype][r->type](table->data + at, table->strides[1], row, n);
 }

@@ -257,7 +257,8 @@ static int run_backward(struct plan *plan)
     j.grid = stage_read(plan, &s->staging, B_GRID);
     if (plan->operands[GRAD_INPUT].dtype != DTYPE_NONE) {
         j.grad_input = stage_target(plan, &s->staging, GRAD_INPUT);
-        memset(j.grad_input, 0, (size_t)(s->images * s->channels * plane_of(s) * j.bytes));
+        if (plan->operands[GRAD_INPUT].count > 0)
+            memset(j.grad_input, 0, (size_t)(s->images * s->channels * plane_of(s) * j.bytes));
         parallel_for(s->images * CHANNEL_BLOCKS, cost_of(s->places, 32 + cost_of(2, s->channels)), spread_images, &j);
         stage_write_back(plan, &s->staging, GRAD_INPUT);
     }

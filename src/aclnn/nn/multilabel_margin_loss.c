@@ -84,6 +84,8 @@ static int check_margins(struct plan *plan, struct margins *m)
             view_text(&o[SELF]));
     m->rows = o[SELF].ndim == 2 ? o[SELF].sizes[0] : 1;
     m->classes = o[SELF].ndim == 0 ? 1 : o[SELF].sizes[o[SELF].ndim - 1];
+    REQUIRE(m->classes > 0, ACLNN_ERROR_PARAM, "aclnnMultilabelMarginLoss: self is %s; at least one class is needed",
+            view_text(&o[SELF]));
     m->type = accumulate_of((enum dtype)o[SELF].dtype);
     TRY(check_sizes(plan, &o[TARGET], "target", o[SELF].sizes, o[SELF].ndim));
     TRY(check_sizes(plan, &o[IS_TARGET], "isTarget", o[SELF].sizes, o[SELF].ndim));

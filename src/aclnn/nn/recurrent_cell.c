@@ -105,6 +105,8 @@ static int check_operand(struct plan *plan, const struct cell *c, int index, con
     if (v->dtype == DTYPE_NONE)
         return 0;
     const bool bias = width < 0;
+    if (plan->roles[index] & ROLE_OUTPUT)
+        TRY(check_output_not_expanded(plan, v, name));
     const int64_t sizes[] = {c->batch, (bias ? -width : width) * c->hidden};
     TRY(check_floating(plan, v, name));
     return check_sizes(plan, v, name, bias ? sizes + 1 : sizes, bias ? 1 : 2);
@@ -119,6 +121,8 @@ static int set_cell(struct plan *plan, const struct view *state, const char *nam
             operator_name((enum operator_id)plan->operator_id), name, view_text(state));
     c->batch = state->sizes[0];
     c->hidden = state->sizes[1];
+    REQUIRE(c->hidden <= INT32_MAX, ACLNN_ERROR_PARAM, "%s: %s is %s; at most %d hidden elements",
+            operator_name((enum operator_id)plan->operator_id), name, view_text(state), INT32_MAX);
     c->type = accumulate_of((enum dtype)state->dtype);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "aclnn/math/operand_check.h"
+#include "aclnn/math/tile.h"
 #include "aclnn/nn/staging.h"
 #include "aclnnop/all_operators.h"
 #include "kernels/kernels.h"
@@ -298,27 +299,14 @@ struct gather {
     enum accumulate type;
 };
 
-static double number(const void *values, enum accumulate type, int64_t i)
-{
-    return type == ACCUMULATE_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
-}
-
-static void set_number(void *values, enum accumulate type, int64_t i, double value)
-{
-    if (type == ACCUMULATE_F64)
-        ((double *)values)[i] = value;
-    else
-        ((float *)values)[i] = (float)value;
-}
-
 /* Mean and sum of squared distances from it, part after part (Chan's rule). */
 static void combine(const struct gather *g, const void *const *in, int64_t c, double *count, double *mean, double *squares)
 {
     *count = *mean = *squares = 0;
     for (int64_t part = 0; part < g->parts; ++part) {
         const int64_t at = part * g->channels + c;
-        const double n = number(in[G_COUNTS], g->type, part), second = number(in[G_SECOND], g->type, at);
-        double m = number(in[G_FIRST], g->type, at), s = (1 / second / second - g->eps) * n;
+        const double n = tile_value(in[G_COUNTS], g->type, part), second = tile_value(in[G_SECOND], g->type, at);
+        double m = tile_value(in[G_FIRST], g->type, at), s = (1 / second / second - g->eps) * n;
         if (n <= 0)
             continue;
         if (g->sums) {
@@ -345,13 +333,13 @@ static int run_gather(struct plan *plan)
     for (int64_t c = 0; c < g->channels; ++c) {
         double count, mean, squares;
         combine(g, in, c, &count, &mean, &squares);
-        set_number(out[G_MEAN], g->type, c, mean);
-        set_number(out[G_INVSTD], g->type, c, 1 / sqrt(squares / count + g->eps));
+        tile_set_value(out[G_MEAN], g->type, c, mean);
+        tile_set_value(out[G_INVSTD], g->type, c, 1 / sqrt(squares / count + g->eps));
         const double now[] = {mean, squares / (count - 1)};
         for (int i = 0; i < 2; ++i)
             if (out[G_RUNNING_MEAN + i])
-                set_number(out[G_RUNNING_MEAN + i], g->type, c,
-                           (1 - g->momentum) * number(in[G_RUNNING_MEAN + i], g->type, c) + g->momentum * now[i]);
+                tile_set_value(out[G_RUNNING_MEAN + i], g->type, c,
+                               (1 - g->momentum) * tile_value(in[G_RUNNING_MEAN + i], g->type, c) + g->momentum * now[i]);
     }
     for (int i = G_RUNNING_MEAN; i < G_OPERANDS; ++i)
         stage_write_back(plan, &g->staging, i);
