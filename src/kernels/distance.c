@@ -7,12 +7,15 @@
 
 static double sign_of(double x) { return (double)((x > 0) - (x < 0)); }
 
+/* 1 or 0; NaN for coordinates that have no difference, as two infinities. */
+static double differs(double gap) { return gap == 0 ? 0 : gap != gap ? gap : 1; }
+
 static double distance(const double *x, const double *y, int64_t n, double p)
 {
     double sum = 0;
     if (p == 0) {
         for (int64_t i = 0; i < n; ++i)
-            sum += x[i] != y[i];
+            sum += differs(x[i] - y[i]);
     } else if (p == 1) {
         for (int64_t i = 0; i < n; ++i)
             sum += fabs(x[i] - y[i]);

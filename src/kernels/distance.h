@@ -1,6 +1,7 @@
 /* Distances between points, in double precision.
  *
- * Invariant: coordinates are taken in order; p = 0 counts those that differ, infinity takes the largest difference. */
+ * Invariant: coordinates are taken in order; p = 0 counts those that differ, infinity takes the largest difference; a
+ * difference that is NaN makes the distance NaN. */
 #ifndef KERNELS_DISTANCE_H
 #define KERNELS_DISTANCE_H
 
