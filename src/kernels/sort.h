@@ -18,7 +18,7 @@ struct sort_kernels {
     void (*keys_i32)(uint64_t *items, const int64_t *tile, int64_t first, int64_t n, int descending);
     void (*keys_f64)(struct sort_item *items, const double *tile, int64_t first, int64_t n, int descending);
     void (*keys_i64)(struct sort_item *items, const int64_t *tile, int64_t first, int64_t n, int descending);
-    /* spare: as large as items */
+    /* Items whose positions are in order; spare: as large as items. */
     void (*sort_narrow)(uint64_t *items, uint64_t *spare, int64_t n);
     void (*sort_wide)(struct sort_item *items, struct sort_item *spare, int64_t n);
     /* The k smallest, sorted, into best; for small k: each newcomer is moved to its place. 1 <= k <= n. */

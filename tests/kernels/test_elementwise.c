@@ -14,8 +14,8 @@ static _Alignas(64) char inputs[4][ROOM], expected[ROOM], actual[ROOM];
 
 static double special(uint64_t r)
 {
-    static const double values[] = {0,           -0.0, 1, -1, 0.5, 3, -3, 1e-3, 1e30, -1e30, (double)INFINITY, -(double)INFINITY,
-                                    (double)NAN, 20,   89};
+    static const double values[] = {0,         -0.0, 1,  -1, 0.5,   3,      -3,     1e-3,    1e30,   -1e30,   INFINITY,
+                                    -INFINITY, NAN,  20, 89, 1e-40, -3e-42, 5e-324, -1e-310, 3.4e38, -1.7e308};
     return values[r % (sizeof values / sizeof values[0])];
 }
 
@@ -29,10 +29,12 @@ static void fill(enum dtype dtype, char *memory, uint64_t *state)
         case DTYPE_F64: ((double *)(void *)memory)[i] = x; break;
         case DTYPE_F32: ((float *)(void *)memory)[i] = (float)x; break;
         case DTYPE_C64:
-            ((float *)(void *)memory)[2 * i] = (float)(x * 0.5), ((float *)(void *)memory)[2 * i + 1] = (float)(i % 7) - 3;
+            ((float *)(void *)memory)[2 * i] = (float)(x * 0.5), ((float *)(void *)memory)[2 * i + 1] =
+                                                                     i % 11 ? (float)(i % 7) - 3 : (float)special(r >> 20);
             break;
         case DTYPE_C128:
-            ((double *)(void *)memory)[2 * i] = x * 0.5, ((double *)(void *)memory)[2 * i + 1] = (double)(i % 7) - 3;
+            ((double *)(void *)memory)[2 * i] = x * 0.5,
+                                           ((double *)(void *)memory)[2 * i + 1] = i % 11 ? (double)(i % 7) - 3 : special(r >> 20);
             break;
         case DTYPE_B8: memory[i] = (char)(r >> 20 & 1); break;
         default: {

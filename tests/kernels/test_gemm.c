@@ -133,6 +133,114 @@ static void test_exact(const struct gemm_kernels *k, enum dtype dtype, int64_t m
         free(all[i]);
 }
 
+static complex64_pair small_pair(int64_t i, int64_t k)
+{
+    return (complex64_pair){(double)small(i, k), (double)small(k + 1, 2 * i)};
+}
+
+static void put_pair(void *memory, enum dtype dtype, int64_t at, complex64_pair value)
+{
+    if (dtype == DTYPE_C128)
+        ((complex64_pair *)memory)[at] = value;
+    else
+        ((complex32_pair *)memory)[at] = (complex32_pair){(float)value.re, (float)value.im};
+}
+
+static complex64_pair times(complex64_pair x, complex64_pair y)
+{
+    return (complex64_pair){x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+
+/* Small whole parts, so that sums are exact: out = (2 + i) a b + (1 - 3 i) addend. */
+static void test_complex(const struct gemm_kernels *k, enum dtype dtype, int64_t m, int64_t n, int64_t depth)
+{
+    const size_t bytes = dtype_bytes(dtype);
+    char *const a = calloc((size_t)(m * depth + 1), bytes), *const b = calloc((size_t)(depth * n + 1), bytes);
+    char *const addend = calloc((size_t)(m * n), bytes), *const out = malloc((size_t)(m * n) * bytes);
+    char *const expected = malloc((size_t)(m * n) * bytes);
+    void *const scratch = aligned_alloc(64, (k->scratch_bytes + 63) / 64 * 64);
+    for (int64_t q = 0; q < depth; ++q) {
+        for (int64_t i = 0; i < m; ++i)
+            put_pair(a, dtype, i * depth + q, small_pair(i, q));
+        for (int64_t j = 0; j < n; ++j)
+            put_pair(b, dtype, q * n + j, small_pair(j, q + 1));
+    }
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+            complex64_pair sum = {0, 0};
+            for (int64_t q = 0; q < depth; ++q) {
+                const complex64_pair product = times(small_pair(i, q), small_pair(j, q + 1));
+                sum = (complex64_pair){sum.re + product.re, sum.im + product.im};
+            }
+            const complex64_pair scaled = times((complex64_pair){2, 1}, sum),
+                                 more = times((complex64_pair){1, -3}, small_pair(i, j));
+            put_pair(addend, dtype, i * n + j, small_pair(i, j));
+            put_pair(expected, dtype, i * n + j, (complex64_pair){scaled.re + more.re, scaled.im + more.im});
+        }
+    struct gemm_problem p = {.rows = m, .columns = n, .depth = depth, .alpha = 2, .alpha_imaginary = 1, .beta = 1};
+    p.beta_imaginary = -3;
+    p.a = (struct gemm_operand){a, depth, 1, (uint8_t)dtype};
+    p.b = (struct gemm_operand){b, n, 1, (uint8_t)dtype};
+    p.addend = (struct gemm_operand){addend, n, 1, (uint8_t)dtype};
+    p.out = out;
+    p.out_row_stride = n;
+    p.out_column_stride = 1;
+    p.out_dtype = (uint8_t)dtype;
+    run_cut(k, &p, k->tile_rows, k->tile_columns, scratch);
+    for (int64_t i = 0; i < m * n * 2; ++i) {
+        const double value = dtype == DTYPE_C128 ? ((double *)out)[i] : (double)((float *)out)[i];
+        CHECK_NEAR(value, dtype == DTYPE_C128 ? ((double *)expected)[i] : (double)((float *)expected)[i], 0);
+    }
+    void *const all[] = {a, b, addend, out, expected, scratch};
+    for (int i = 0; i < 6; ++i)
+        free(all[i]);
+}
+
+/* An edge in row 1 of a and column 2 of b reaches that row and that column of the result only; with beta 0 the addend isn't read. */
+static void test_edge(const struct gemm_kernels *k, float edge, int64_t m, int64_t n, int64_t depth)
+{
+    float *const a = calloc((size_t)(m * depth), 4), *const b = calloc((size_t)(depth * n), 4),
+                 *const out = calloc((size_t)(m * n), 4);
+    float *const addend = malloc((size_t)(m * n) * 4);
+    void *const scratch = aligned_alloc(64, (k->scratch_bytes + 63) / 64 * 64);
+    for (int64_t i = 0; i < m * depth; ++i)
+        a[i] = 1;
+    for (int64_t i = 0; i < depth * n; ++i)
+        b[i] = 1;
+    for (int64_t i = 0; i < m * n; ++i)
+        addend[i] = NAN;
+    a[depth + depth / 2] = b[(depth - 1) * n + 2] = edge;
+    struct gemm_problem p = {.rows = m, .columns = n, .depth = depth, .alpha = 1, .out = out, .out_row_stride = n};
+    p.a = (struct gemm_operand){a, depth, 1, DTYPE_F32};
+    p.b = (struct gemm_operand){b, n, 1, DTYPE_F32};
+    p.addend = (struct gemm_operand){addend, n, 1, DTYPE_F32};
+    p.out_column_stride = 1;
+    p.out_dtype = DTYPE_F32;
+    run_cut(k, &p, k->tile_rows, k->tile_columns, scratch);
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+            const float plain = (float)depth, one = (float)(depth - 1) + edge, both = (float)(depth - 2) + edge + edge;
+            CHECK_NEAR(out[i * n + j], i == 1 && j == 2 ? both : i == 1 || j == 2 ? one : plain, 1e-6);
+        }
+    void *const all[] = {a, b, out, addend, scratch};
+    for (int i = 0; i < 5; ++i)
+        free(all[i]);
+}
+
+static void test_complex_types(const struct gemm_kernels *k)
+{
+    static const int64_t shapes[][3] = {{1, 1, 1}, {3, 17, 5}, {15, 33, 257}, {70, 40, 64}, {2, 9, 0}};
+    static const float edges[] = {INFINITY, -INFINITY, NAN, -0.0f, 1e-41f};
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s) {
+        test_complex(k, DTYPE_C64, shapes[s][0], shapes[s][1], shapes[s][2]);
+        test_complex(k, DTYPE_C128, shapes[s][0], shapes[s][1], shapes[s][2]);
+    }
+    for (int e = 0; e < 5; ++e) {
+        test_edge(k, edges[e], 2, 3, 4);
+        test_edge(k, edges[e], 31, 65, 300);
+    }
+}
+
 static void test_exact_types(const struct gemm_kernels *k)
 {
     static const enum dtype types[] = {DTYPE_F64, DTYPE_F32, DTYPE_I64, DTYPE_I32, DTYPE_I16, DTYPE_I8, DTYPE_U8};
@@ -153,7 +261,9 @@ int main(void)
             for (int t = 0; t < 3; ++t)
                 test_shape(kernel_set_at(isa)->gemm, types[t], shapes[s][0], shapes[s][1], shapes[s][2]);
     for (int isa = 0; kernel_set_at(isa); ++isa)
-        if (kernel_set_runnable(kernel_set_at(isa)->isa))
+        if (kernel_set_runnable(kernel_set_at(isa)->isa)) {
             test_exact_types(kernel_set_at(isa)->gemm);
+            test_complex_types(kernel_set_at(isa)->gemm);
+        }
     return check_result();
 }
