@@ -146,7 +146,7 @@ int plan_begin(enum operator_id id, plan_run_fn run, const uint64_t *workspace_s
 static int plan_add(struct plan *plan, const struct aclTensor *tensor, enum operand_role role, const char *parameter,
                     struct view **view)
 {
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     REQUIRE(tensor, ACLNN_ERROR_NULLPTR, "%s: %s is null", name, parameter);
     REQUIRE(tensor->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM, "%s: %s has data type %d, which no operator here supports", name,
             parameter, tensor->acl_dtype);
@@ -181,8 +181,7 @@ int plan_optional(struct plan *plan, const struct aclTensor *tensor, enum operan
 {
     if (tensor)
         return plan_add(plan, tensor, role, parameter, view);
-    REQUIRE(plan->operand_count < PLAN_OPERANDS, ACLNN_ERROR_INNER, "%s: more than %d operands",
-            operator_name((enum operator_id)plan->operator_id), PLAN_OPERANDS);
+    REQUIRE(plan->operand_count < PLAN_OPERANDS, ACLNN_ERROR_INNER, "%s: more than %d operands", plan_name(plan), PLAN_OPERANDS);
     const int i = plan->operand_count++;
     plan->operands[i] = (struct view){.dtype = DTYPE_NONE};
     plan->roles[i] = (uint8_t)role;
@@ -193,7 +192,7 @@ int plan_optional(struct plan *plan, const struct aclTensor *tensor, enum operan
 
 int plan_extra(struct plan *plan, size_t bytes, void **memory)
 {
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     REQUIRE(!plan->extra, ACLNN_ERROR_INNER, "%s: a plan has one extra block", name);
     plan->extra = calloc(1, bytes ? bytes : 1);
     REQUIRE(plan->extra, ERROR_BAD_ALLOC, "%s: out of host memory", name);

@@ -81,6 +81,7 @@ int plan_launch(enum operator_id id, void *workspace, uint64_t workspace_size, s
 void plan_release(struct plan *plan);
 
 const char *operator_name(enum operator_id id); /* "aclnnAdd" */
+static inline const char *plan_name(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
 
 /* The class of small plans' tasks: out, a, b (NULL when absent) are contiguous, `count` elements of `dtype` each. */
 extern const struct task_class plan_small_class;

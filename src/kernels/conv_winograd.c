@@ -9,6 +9,7 @@
 #define REAL float
 #define VECTOR vector_f32
 #define TAG f32
+#include "base/arithmetic.h"
 #include "kernels/gemm_micro.h"
 
 enum { L = LANES_F32, PANEL = 2 * L, STRIP_TILES = 64 };
@@ -24,8 +25,6 @@ struct tiling {
     int64_t tile_rows, tile_columns, strip_rows, strip_tiles;
     int64_t width, height; /* of the bordered image */
 };
-
-static int64_t round_up(int64_t a, int64_t unit) { return (a + unit - 1) / unit * unit; }
 
 static struct tiling tiling_of(const struct winograd_shape *s)
 {
@@ -298,18 +297,30 @@ static void multiply_tiles(int64_t tiles, int64_t channels, const float *v, cons
     }
 }
 
+/* Rows of tiles that are multiplied together, on their way back. */
+struct strip {
+    const struct winograd_shape *s;
+    const struct tiling *t;
+    const float *m; /* products of one panel, for the tiles of all images */
+    int64_t first_row, rows;
+    const float *bias; /* or NULL */
+    float *pair;       /* room for two rows of the result */
+};
+
 /* Inverse transform of one panel of a strip, a pair of rows at a time, and back to [row][y][x]. */
-static void store_strip(const struct winograd_shape *s, const struct tiling *t, const float *m, int64_t first_row, int64_t rows,
-                        struct place at, int64_t panel, const float *bias, float *pair, float *out)
+static void store_strip(const struct strip *strip, struct place at, int64_t panel, float *out)
 {
-    const int64_t width = 2 * t->tile_columns, used = s->rows - panel * PANEL;
+    const struct winograd_shape *const s = strip->s;
+    const struct tiling *const t = strip->t;
+    float *const pair = strip->pair;
+    const int64_t width = 2 * t->tile_columns, used = s->rows - panel * PANEL, first_row = strip->first_row;
     float offsets[PANEL] = {0};
-    for (int64_t i = 0; bias && i < PANEL && i < used; ++i)
-        offsets[i] = bias[panel * PANEL + i];
-    for (int64_t y = 0; y < rows; ++y) {
+    for (int64_t i = 0; strip->bias && i < PANEL && i < used; ++i)
+        offsets[i] = strip->bias[panel * PANEL + i];
+    for (int64_t y = 0; y < strip->rows; ++y) {
         for (int64_t x = 0; x < t->tile_columns; ++x)
             for (int half = 0; half < PANEL; half += L)
-                transform_result(m + (at.first + y * t->tile_columns + x) * PANEL + half, plane_of(at.tiles * PANEL),
+                transform_result(strip->m + (at.first + y * t->tile_columns + x) * PANEL + half, plane_of(at.tiles * PANEL),
                                  LOAD(offsets + half), pair + 2 * x * PANEL + half, pair + (width + 2 * x) * PANEL + half);
         for (int64_t i = 0; i < 2 && 2 * (first_row + y) + i < s->out_height; ++i)
             transpose(pair + i * width * PANEL, PANEL, s->out_width, used < PANEL ? used : PANEL,
@@ -338,13 +349,14 @@ static void correlate(const struct winograd_shape *s, const struct winograd_batc
     for (int64_t row = 0; row < t.tile_rows; row += t.strip_rows) {
         const int64_t rows = t.tile_rows - row < t.strip_rows ? t.tile_rows - row : t.strip_rows;
         const int64_t one = rows * t.tile_columns, tiles = batch->count * one;
+        const struct strip strip = {s, &t, m, row, rows, bias, pair};
         transform_strip(s, &t, batch, row, rows, bordered, v);
         for (int64_t panel = 0; panel < t.rows / PANEL; ++panel) {
             for (int xi = 0; xi < 16; ++xi)
                 multiply_tiles(tiles, t.channels, v + xi * plane_of(tiles * t.channels),
                                u + (xi * t.rows + panel * PANEL) * t.channels, m + xi * plane_of(tiles * PANEL));
             for (int64_t i = 0; i < batch->count; ++i)
-                store_strip(s, &t, m, row, rows, (struct place){tiles, i * one}, panel, bias, pair, batch->outs[i]);
+                store_strip(&strip, (struct place){tiles, i * one}, panel, batch->outs[i]);
         }
     }
 }

@@ -81,6 +81,8 @@ complex64_pair scalar_to_complex(const struct aclScalar *scalar);
 void view_make_contiguous(struct view *v);
 /* Recomputes count and contiguous after sizes or strides changed. */
 void view_refresh(struct view *v);
+/* Exchanges two dimensions; view_refresh is the caller's. */
+void view_swap_dims(struct view *v, int a, int b);
 bool view_same_sizes(const struct view *a, const struct view *b);
 /* "f32[2,3]", into a thread-local ring of texts: up to 8 live at once, for error messages. */
 const char *view_text(const struct view *v);

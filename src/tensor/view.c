@@ -195,15 +195,13 @@ void views_coalesce(struct view *views, int count)
     }
 }
 
-static void swap_dims(struct view *views, int count, int a, int b)
+void view_swap_dims(struct view *v, int a, int b)
 {
-    for (int k = 0; k < count; ++k) {
-        const int64_t size = views[k].sizes[a], stride = views[k].strides[a];
-        views[k].sizes[a] = views[k].sizes[b];
-        views[k].strides[a] = views[k].strides[b];
-        views[k].sizes[b] = size;
-        views[k].strides[b] = stride;
-    }
+    const int64_t size = v->sizes[a], stride = v->strides[a];
+    v->sizes[a] = v->sizes[b];
+    v->strides[a] = v->strides[b];
+    v->sizes[b] = size;
+    v->strides[b] = stride;
 }
 
 void views_sort_by_stride(struct view *views, int count)
@@ -211,7 +209,8 @@ void views_sort_by_stride(struct view *views, int count)
     const int ndim = views[0].ndim;
     for (int i = 1; i < ndim; ++i)
         for (int k = i; k > 0 && views[0].strides[k - 1] < views[0].strides[k]; --k)
-            swap_dims(views, count, k - 1, k);
+            for (int j = 0; j < count; ++j)
+                view_swap_dims(&views[j], k - 1, k);
     for (int k = 0; k < count; ++k)
         view_refresh(&views[k]);
 }

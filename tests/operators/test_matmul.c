@@ -228,7 +228,7 @@ static void test_complex(enum dtype dtype, enum layout layout)
 /* A vector on the left, with an addend: the addend has to become a row as out does. */
 static void test_vector_on_the_left(void)
 {
-    const float one = 1;
+    float one = 1;
     aclScalar *const factor = aclCreateScalar(&one, ACL_FLOAT);
     struct tensor a = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(3)), b = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(3, 5));
     struct tensor self = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(5)), out = tensor_new(DTYPE_F32, PLAIN, SIZES(5));

@@ -43,8 +43,7 @@ static int arg_run(struct plan *plan)
     reduction_prepare(&r, in, in->ndim ? 1u << job->dim : 0, accumulate_of((enum dtype)in->dtype));
     const int64_t bytes = reduction_bytes(&r) + reduction_where_bytes(&r);
     char *const results = bytes <= OWN_BYTES ? pool_scratch(0, (size_t)bytes) : plan->workspace;
-    REQUIRE(results, ERROR_BAD_ALLOC, "%s: no memory for %lld bytes", operator_name((enum operator_id)plan->operator_id),
-            (long long)bytes);
+    REQUIRE(results, ERROR_BAD_ALLOC, "%s: no memory for %lld bytes", plan_name(plan), (long long)bytes);
     int64_t *const where = (int64_t *)(void *)(results + reduction_bytes(&r));
     reduction_run_arg(&r, job->fold, results, where);
     write_results(&plan->operands[1], where, ACCUMULATE_I64);
@@ -82,8 +81,8 @@ static int arg_checked(struct plan *plan, const aclTensor *self, int64_t dim, bo
     if (job->has_values)
         TRY(add_output(plan, values, "out", in, job->dim, keepdim));
     if (in->ndim > 0 && in->sizes[job->dim] == 0 && plan->operands[1].count > 0)
-        return error_set(ACLNN_ERROR_PARAM, operator_name((enum operator_id)plan->operator_id),
-                         "self is %s: dim %d has no elements, so there is no extreme", view_text(in), job->dim);
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "self is %s: dim %d has no elements, so there is no extreme",
+                         view_text(in), job->dim);
     reduction_prepare(&r, in, in->ndim ? 1u << job->dim : 0, accumulate_of((enum dtype)in->dtype));
     *bytes = reduction_bytes(&r) + reduction_where_bytes(&r);
     return 0;

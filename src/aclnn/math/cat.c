@@ -5,8 +5,6 @@
 #include "aclnn/math/tile.h"
 #include "aclnnop/all_operators.h"
 
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-
 /* --- cat, stack ------------------------------------------------------------------------------------------------------------- */
 
 struct cat_job {
@@ -40,15 +38,15 @@ static int copy_views(struct plan *plan, const aclTensorList *tensors)
     void *memory;
     TRY(check_not_null(plan, tensors, "tensors"));
     if (tensors->count == 0)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "tensors is an empty list");
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "tensors is an empty list");
     TRY(plan_extra(plan, tensors->count * sizeof(struct view), &memory));
     plan->extra_views = memory;
     for (uint64_t i = 0; i < tensors->count; ++i) {
         const aclTensor *const t = tensors->tensors[i];
         TRY(check_not_null(plan, t, "an entry of tensors"));
         if (t->view.dtype == DTYPE_NONE || (!t->view.data && t->view.count > 0))
-            return error_set(ACLNN_ERROR_PARAM, name_of(plan), "tensors[%llu] has data type %d or no memory", (unsigned long long)i,
-                             t->acl_dtype);
+            return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "tensors[%llu] has data type %d or no memory",
+                             (unsigned long long)i, t->acl_dtype);
         plan->extra_views[plan->extra_view_count++] = t->view;
     }
     return 0;
@@ -78,7 +76,7 @@ static int cat_checked(struct plan *plan, const aclTensorList *tensors, int64_t 
         if (is_skipped(in))
             continue;
         if (in->ndim == 0 || in->ndim != to->ndim)
-            return error_set(ACLNN_ERROR_PARAM, name_of(plan),
+            return error_set(ACLNN_ERROR_PARAM, plan_name(plan),
                              "tensors[%lld] is %s and out is %s: they need as many dimensions, "
                              "at least one",
                              (long long)i, view_text(in), view_text(to));
@@ -113,7 +111,7 @@ static int stack_checked(struct plan *plan, const aclTensorList *tensors, int64_
         struct view *const in = &plan->extra_views[i];
         TRY(check_convertible(plan, in, to));
         if (in->ndim + 1 != to->ndim)
-            return error_set(ACLNN_ERROR_PARAM, name_of(plan), "tensors[%lld] is %s and out is %s: out has one dimension more",
+            return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "tensors[%lld] is %s and out is %s: out has one dimension more",
                              (long long)i, view_text(in), view_text(to));
         for (int d = in->ndim; d > *wrapped; --d) {
             in->sizes[d] = in->sizes[d - 1];
@@ -127,7 +125,7 @@ static int stack_checked(struct plan *plan, const aclTensorList *tensors, int64_
         TRY(check_sizes(plan, in, "an entry of tensors, with the new dimension,", sizes, to->ndim));
     }
     if (to->sizes[*wrapped] != plan->extra_view_count)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "out is %s; dimension %d must be %lld, one for each tensor",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "out is %s; dimension %d must be %lld, one for each tensor",
                          view_text(to), *wrapped, (long long)plan->extra_view_count);
     return check_output_not_expanded(plan, to, "out");
 }
@@ -249,7 +247,7 @@ static int roll_checked(struct plan *plan, const aclTensor *self, const aclIntAr
     TRY(check_not_null(plan, shifts, "shifts"));
     const uint64_t wanted = job->flattened ? 1 : dims->count;
     if (shifts->count != wanted)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "shifts has %llu values, %llu are needed",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "shifts has %llu values, %llu are needed",
                          (unsigned long long)shifts->count, (unsigned long long)wanted);
     for (uint64_t i = 0; i < shifts->count; ++i) {
         int d = 0;
@@ -300,12 +298,12 @@ static int repeat_checked(struct plan *plan, const aclTensor *self, const aclInt
     TRY(two_operands(plan, self, out, &from, &to));
     TRY(check_not_null(plan, repeats, "repeats"));
     if (repeats->count < from->ndim || repeats->count > TENSOR_MAX_DIMS)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "repeats has %llu values; self %s takes %d to %d",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "repeats has %llu values; self %s takes %d to %d",
                          (unsigned long long)repeats->count, view_text(from), from->ndim, TENSOR_MAX_DIMS);
     const int extra = (int)repeats->count - from->ndim;
     for (int d = 0; d < (int)repeats->count; ++d) {
         if (repeats->values[d] < 0)
-            return error_set(ACLNN_ERROR_PARAM, name_of(plan), "repeats[%d] is %lld; it must not be negative", d,
+            return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "repeats[%d] is %lld; it must not be negative", d,
                              (long long)repeats->values[d]);
         sizes[d] = repeats->values[d] * (d < extra ? 1 : from->sizes[d - extra]);
     }

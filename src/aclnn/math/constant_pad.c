@@ -48,7 +48,7 @@ static int pad_run(struct plan *plan)
 static int read_widths(struct plan *plan, const aclIntArray *pad, const struct view *from, int64_t *sizes)
 {
     struct pad_job *const job = PLAN_IMMEDIATE(plan, struct pad_job);
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     if (pad->count % 2 != 0 || pad->count > 2 * (uint64_t)from->ndim)
         return error_set(ACLNN_ERROR_PARAM, name, "pad has %llu values; self %s takes an even number up to %d",
                          (unsigned long long)pad->count, view_text(from), 2 * from->ndim);

@@ -11,8 +11,6 @@
 
 enum { GRAIN = 1 << 14 };
 
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-
 /* --- ranges of numbers ------------------------------------------------------------------------------------------------------ */
 
 /* Value i is start + step * i; linspace counts its second half back from the end, so that both ends are exact. */
@@ -92,7 +90,7 @@ static int check_range_count(const struct plan *plan, const aclScalar *start, co
         wanted = inclusive ? floor(steps + 1) : ceil(steps);
         fits = fabs((double)out->count - wanted) <= 1;
     }
-    REQUIRE(fits, ACLNN_ERROR_PARAM, "%s: out is %s; from %g to %g by %g there are %.0f values", name_of(plan), view_text(out),
+    REQUIRE(fits, ACLNN_ERROR_PARAM, "%s: out is %s; from %g to %g by %g there are %.0f values", plan_name(plan), view_text(out),
             s->start, s->end, s->step, wanted);
     return 0;
 }
@@ -267,7 +265,7 @@ static int triangle_plan(enum operator_id id, const aclTensor *self, int64_t dia
         plan->copes_with_same = 1; /* self */
     }
     PLAN_TRY(plan, check_output_not_expanded(plan, to, in_place ? "selfRef" : "out"));
-    PLAN_REQUIRE(plan, from->ndim >= 2, ACLNN_ERROR_PARAM, "%s: self is %s; it has at least two dimensions", name_of(plan),
+    PLAN_REQUIRE(plan, from->ndim >= 2, ACLNN_ERROR_PARAM, "%s: self is %s; it has at least two dimensions", plan_name(plan),
                  view_text(from));
     const bool upper = id == OPERATOR_Triu || id == OPERATOR_InplaceTriu;
     *PLAN_IMMEDIATE(plan, struct triangle_job) = (struct triangle_job){diagonal, upper};

@@ -6,14 +6,13 @@
 #include "aclnn/math/operand_check.h"
 #include "aclnn/math/tile.h"
 #include "aclnnop/all_operators.h"
+#include "base/arithmetic.h"
 #include "base/pool.h"
 #include "kernels/kernels.h"
 #include "kernels/reduce.h"
 #include "kernels/scan.h"
 
 enum { COLUMNS = 256, ITEM = 1 << 14 };
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* in and out as lines along dim, or, when the last dimension is another one, as groups of neighbouring lines. */
 struct scan_work {

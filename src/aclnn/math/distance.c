@@ -6,21 +6,18 @@
 #include "aclnn/math/strided_loop.h"
 #include "aclnn/math/tile.h"
 #include "aclnnop/all_operators.h"
+#include "base/arithmetic.h"
 #include "base/pool.h"
 #include "kernels/distance.h"
 #include "kernels/kernels.h"
 
 enum { ITEM = 1 << 14 };
 
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 static int check_power(const struct plan *plan, double p)
 {
     if (p >= 0)
         return 0;
-    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "p is %g; a number of at least 0 is wanted", p);
+    return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "p is %g; a number of at least 0 is wanted", p);
 }
 
 /* --- distances ------------------------------------------------------------------------------------------------------------- */
@@ -105,7 +102,7 @@ static int add_points(struct plan *plan, const aclTensor *x1, const aclTensor *x
     const int n = a->ndim;
     if (n < 2 || b->ndim != n || a->sizes[n - 1] != b->sizes[n - 1] ||
         memcmp(a->sizes, b->sizes, (size_t)(n - 2) * sizeof a->sizes[0]) != 0)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "x1 is %s, x2 is %s; rows of one length in one batch are wanted",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "x1 is %s, x2 is %s; rows of one length in one batch are wanted",
                          view_text(a), view_text(b));
     memcpy(pairs, a->sizes, (size_t)n * sizeof *pairs);
     pairs[n - 1] = b->sizes[n - 2];

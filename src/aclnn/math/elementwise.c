@@ -393,12 +393,10 @@ static int run_job(const struct plan *plan, const struct elementwise_job *job, c
         loop.checked = job->input_count;
         loop.found = &zero_found;
     }
-    REQUIRE(loop_ready(&loop), ACLNN_ERROR_INNER, "%s: the operands don't fit each other",
-            operator_name((enum operator_id)plan->operator_id));
+    REQUIRE(loop_ready(&loop), ACLNN_ERROR_INNER, "%s: the operands don't fit each other", plan_name(plan));
     loop_run(&loop);
     if (zero_found)
-        return error_set(ERROR_RT_DEVICE_TASK, operator_name((enum operator_id)plan->operator_id),
-                         "ZeroDivisionError: an integer was divided by zero");
+        return error_set(ERROR_RT_DEVICE_TASK, plan_name(plan), "ZeroDivisionError: an integer was divided by zero");
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "aclnn/math/scalar_element.h"
 #include "aclnn/math/tile.h"
 #include "aclnnop/all_operators.h"
+#include "base/arithmetic.h"
 #include "base/pool.h"
 #include "kernels/index.h"
 #include "kernels/kernels.h"
@@ -20,9 +21,6 @@ enum access { ACCESS_gather, ACCESS_scatter, ACCESS_update };
 
 /* torch's numbers for what scatter does. */
 enum scatter_reduce { SCATTER_none, SCATTER_add, SCATTER_multiply, SCATTER_max, SCATTER_min, SCATTER_mean };
-
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* `elements` has the index's sizes; `indexed` is the tensor in which the index picks along dim. */
 struct element_work {
@@ -113,7 +111,7 @@ static int element_work_run(struct plan *plan, struct element_work *w)
     pool_for(others * w->pieces * w->spans, 1 + ITEM / (columns * w->span), run_items, w);
     if (!w->failed)
         return 0;
-    return error_set(ERROR_RT_DEVICE_TASK, name_of(plan), "index %lld is out of bounds for dimension %d with size %lld",
+    return error_set(ERROR_RT_DEVICE_TASK, plan_name(plan), "index %lld is out of bounds for dimension %d with size %lld",
                      (long long)w->bad, w->dim, (long long)w->indexed.sizes[w->dim]);
 }
 
@@ -144,7 +142,7 @@ static int check_index_fits(const struct plan *plan, const struct view *index, c
         fits = d == dim || a.sizes[d] <= b.sizes[d];
     if (fits)
         return 0;
-    return error_set(ACLNN_ERROR_PARAM, name_of(plan),
+    return error_set(ACLNN_ERROR_PARAM, plan_name(plan),
                      "index is %s and self is %s; with dim %d the index needs as many dimensions "
                      "and at most self's sizes in the others",
                      view_text(index), view_text(indexed), dim);
@@ -324,7 +322,7 @@ static int scatter_checked(struct plan *plan, const struct scatter_arguments *a)
         TRY(check_sizes(plan, to, "out", from->sizes, from->ndim));
     }
     if (a->reduce < 0 || a->reduce > a->most_reduce)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "reduce is %lld; 0 to %lld are allowed", (long long)a->reduce,
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "reduce is %lld; 0 to %lld are allowed", (long long)a->reduce,
                          (long long)a->most_reduce);
     if (a->reduce > SCATTER_add)
         TRY(check_not_complex(plan, to, "self"));
@@ -338,7 +336,7 @@ static int scatter_checked(struct plan *plan, const struct scatter_arguments *a)
     for (int d = 0; list->count > 0 && fits && d < places.ndim; ++d)
         fits = places.sizes[d] <= values.sizes[d];
     if (!fits)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "index is %s and src is %s; src must be at least as large",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "index is %s and src is %s; src must be at least as large",
                          view_text(list), view_text(source));
     return 0;
 }
@@ -465,7 +463,7 @@ static int flat_run(struct plan *plan, enum block_access access)
         return 0;
     int64_t *const offsets = pool_scratch(0, (size_t)index->count * sizeof *offsets);
     if (!offsets)
-        return error_set(ERROR_BAD_ALLOC, name_of(plan), "no memory for %lld indices", (long long)index->count);
+        return error_set(ERROR_BAD_ALLOC, plan_name(plan), "no memory for %lld indices", (long long)index->count);
     TRY(index_offsets((enum operator_id)plan->operator_id, &term, 1, true, offsets));
     for (int64_t i = 0; i < index->count && !indexed->contiguous; ++i)
         offsets[i] = walk_offset(offsets[i], indexed->ndim, indexed->sizes, indexed->strides);

@@ -8,12 +8,10 @@
 #include "aclnn/math/operand_check.h"
 #include "aclnn/math/tile.h"
 #include "aclnnop/all_operators.h"
+#include "base/arithmetic.h"
 #include "base/pool.h"
 
 enum { SLICE = 1 << 15 }; /* elements that are worth a slice */
-
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 union bin {
     int64_t i64;
@@ -48,7 +46,7 @@ static int tally_begin(struct tally *t, const struct plan *plan, bool in_order)
     const size_t counts = (size_t)t->slices * (size_t)t->bins * sizeof *t->counts;
     char *const memory = pool_scratch(0, counts + (size_t)t->slices * sizeof *t->found);
     if (!memory)
-        return error_set(ERROR_BAD_ALLOC, name_of(plan), "no memory for %lld bins", (long long)t->bins);
+        return error_set(ERROR_BAD_ALLOC, plan_name(plan), "no memory for %lld bins", (long long)t->bins);
     t->counts = (union bin *)(void *)memory;
     t->found = (struct slice *)(void *)(memory + counts);
     memset(memory, 0, counts + (size_t)t->slices * sizeof *t->found);
@@ -104,7 +102,7 @@ static int bincount_run(struct plan *plan)
     pool_for(t.slices, 1, count_classes, &t);
     for (int64_t s = 0; s < t.slices; ++s)
         if (t.found[s].is_stray)
-            return error_set(ERROR_RT_DEVICE_TASK, name_of(plan), "value %lld has no bin; there are %lld, from 0",
+            return error_set(ERROR_RT_DEVICE_TASK, plan_name(plan), "value %lld has no bin; there are %lld, from 0",
                              (long long)t.found[s].stray, (long long)out->count);
     tally_finish(&t, out);
     return 0;
@@ -200,13 +198,13 @@ static int histogram_run(struct plan *plan)
             t.last = t.found[s].high > t.last || isnan(t.found[s].high) ? t.found[s].high : t.last;
         }
         if (!isfinite(t.first) || !isfinite(t.last))
-            return error_set(ERROR_RT_DEVICE_TASK, name_of(plan), "range of [%g, %g] is not finite", t.first, t.last);
+            return error_set(ERROR_RT_DEVICE_TASK, plan_name(plan), "range of [%g, %g] is not finite", t.first, t.last);
     }
     if (t.first == t.last) {
         t.first -= 1;
         t.last += 1;
         if (t.first == t.last)
-            return error_set(ERROR_RT_DEVICE_TASK, name_of(plan), "all values are %g, where doubles are wider than a range of 2",
+            return error_set(ERROR_RT_DEVICE_TASK, plan_name(plan), "all values are %g, where doubles are wider than a range of 2",
                              t.first);
     }
     t.shrink = t.last / 2 - t.first / 2 > 1e280 ? 0x1p-200 : 1; /* neither the range nor a product overflows */

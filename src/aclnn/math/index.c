@@ -9,13 +9,11 @@
 #include "kernels/index.h"
 #include "kernels/kernels.h"
 
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-
 static int take_scratch(const struct plan *plan, int slot, int64_t bytes, void **memory)
 {
     *memory = pool_scratch(slot, (size_t)(bytes > 0 ? bytes : 1));
     if (!*memory)
-        return error_set(ERROR_BAD_ALLOC, name_of(plan), "no memory for %lld bytes of indices", (long long)bytes);
+        return error_set(ERROR_BAD_ALLOC, plan_name(plan), "no memory for %lld bytes of indices", (long long)bytes);
     return 0;
 }
 
@@ -45,9 +43,9 @@ static int index_select_checked(struct plan *plan, const aclTensor *self, int64_
     TRY(check_index_dtype(plan, list, "index"));
     TRY(check_same_dtype(plan, from, "self", to, "out"));
     if (list->ndim > 1)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "index is %s; it has at most one dimension", view_text(list));
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "index is %s; it has at most one dimension", view_text(list));
     if (from->ndim == 0 && list->count != 1)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "index is %s; a self without dimensions takes one index",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "index is %s; a self without dimensions takes one index",
                          view_text(list));
     memcpy(sizes, from->sizes, sizeof sizes);
     if (from->ndim > 0)
@@ -96,11 +94,11 @@ static int embedding_checked(struct plan *plan, const aclTensor *weight, const a
     TRY(check_index_dtype(plan, list, "indices"));
     TRY(check_same_dtype(plan, table, "weight", to, "out"));
     if (table->ndim == 0)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "weight is %s; it has at least one dimension", view_text(table));
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "weight is %s; it has at least one dimension", view_text(table));
     memcpy(sizes, list->sizes, list->ndim * sizeof *sizes);
     memcpy(sizes + list->ndim, table->sizes + 1, (table->ndim - 1u) * sizeof *sizes);
     if (list->ndim + table->ndim - 1 > TENSOR_MAX_DIMS)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "the result of weight %s and indices %s has more than %d dimensions",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "the result of weight %s and indices %s has more than %d dimensions",
                          view_text(table), view_text(list), TENSOR_MAX_DIMS);
     TRY(check_sizes(plan, to, "out", sizes, list->ndim + table->ndim - 1));
     return check_output_not_expanded(plan, to, "out");
@@ -197,7 +195,7 @@ static int embedding_backward_checked(struct plan *plan, const aclTensor *grad, 
     TRY(check_floating(plan, from, "grad"));
     TRY(check_same_dtype(plan, from, "grad", to, "out"));
     if (from->ndim != list->ndim + 1 || memcmp(from->sizes, list->sizes, list->ndim * sizeof *from->sizes) != 0)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "grad is %s and indices is %s; grad has one more dimension at the end",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "grad is %s and indices is %s; grad has one more dimension at the end",
                          view_text(from), view_text(list));
     const int64_t sizes[2] = {(int64_t)rows, from->sizes[from->ndim - 1]};
     TRY(check_sizes(plan, to, "out", sizes, 2));
@@ -250,7 +248,8 @@ static int collect_terms(const struct plan *plan, const struct list_job *job, co
         const struct view *const entry = &plan->operands[FIRST_ENTRY + e];
         const int consumed = job->skipped[e] ? 1 : is_mask(entry) ? entry->ndim : 1;
         if (dim + consumed > indexed->ndim) {
-            error_set(ACLNN_ERROR_PARAM, name_of(plan), "the list of indices is for more dimensions than self's %d", indexed->ndim);
+            error_set(ACLNN_ERROR_PARAM, plan_name(plan), "the list of indices is for more dimensions than self's %d",
+                      indexed->ndim);
             return -1;
         }
         for (int k = 0; k < consumed && !job->skipped[e]; ++k) {
@@ -271,7 +270,7 @@ static int lay_out(const struct plan *plan, const struct view *indexed, struct l
     for (int t = 0; t < g->term_count; ++t) {
         adjacent &= t == 0 || g->terms[t].dim == g->terms[t - 1].dim + 1;
         if (!view_broadcast_sizes(&common, &g->terms[t].index, g->common_sizes, &common.ndim))
-            return error_set(ACLNN_ERROR_PARAM, name_of(plan), "index %s doesn't broadcast with the others",
+            return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "index %s doesn't broadcast with the others",
                              view_text(&g->terms[t].index));
         memcpy(common.sizes, g->common_sizes, sizeof common.sizes);
     }
@@ -294,7 +293,7 @@ static int lay_out(const struct plan *plan, const struct view *indexed, struct l
     }
     g->result_ndim = n;
     if (n > TENSOR_MAX_DIMS)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "the result would have %d dimensions; at most %d are allowed", n,
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "the result would have %d dimensions; at most %d are allowed", n,
                          TENSOR_MAX_DIMS);
     return 0;
 }
@@ -336,8 +335,7 @@ static int list_run_blocks(struct plan *plan, const struct list_geometry *g, con
 
 static int no_memory_for_mask(const struct plan *plan, const struct view *mask)
 {
-    return error_set(ERROR_BAD_ALLOC, operator_name((enum operator_id)plan->operator_id), "no memory for the counts of the mask %s",
-                     view_text(mask));
+    return error_set(ERROR_BAD_ALLOC, plan_name(plan), "no memory for the counts of the mask %s", view_text(mask));
 }
 
 /* Makes the positions of all masks in scratch 1 and views of them. */
@@ -382,7 +380,7 @@ static int list_run(struct plan *plan)
         return ACLNN_ERROR_PARAM;
     TRY(lay_out(plan, &plan->operands[0], &g));
     if (job->writes && !view_expand(&blocks, g.result_sizes, (uint8_t)g.result_ndim))
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "values is %s and doesn't broadcast to the %lld indexed places",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "values is %s and doesn't broadcast to the %lld indexed places",
                          view_text(&blocks), (long long)g.result_sizes[g.first]);
     if (!job->writes)
         TRY(check_sizes(plan, &blocks, "out", g.result_sizes, g.result_ndim));
@@ -410,7 +408,7 @@ static int add_entries(struct plan *plan, const aclTensorList *indices)
 {
     struct list_job *const job = PLAN_IMMEDIATE(plan, struct list_job);
     if (indices->count > TENSOR_MAX_DIMS)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "indices has %llu entries; at most %d are allowed",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "indices has %llu entries; at most %d are allowed",
                          (unsigned long long)indices->count, TENSOR_MAX_DIMS);
     job->entries = (int)indices->count;
     for (int e = 0; e < job->entries; ++e) {
@@ -451,7 +449,7 @@ static int list_checked(struct plan *plan, const struct view *indexed, struct vi
     if (!view_expand(&wide, g.result_sizes, (uint8_t)g.result_ndim)) {
         wide.ndim = (uint8_t)g.result_ndim;
         memcpy(wide.sizes, g.result_sizes, sizeof wide.sizes);
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "values is %s and doesn't broadcast to %s", view_text(blocks),
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "values is %s and doesn't broadcast to %s", view_text(blocks),
                          view_text(&wide));
     }
     return 0;

@@ -4,14 +4,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/pool.h"
 #include "kernels/index.h"
 #include "kernels/kernels.h"
 
 enum { PIECE = 256, ITEM = 1 << 14 }; /* elements of a block handled together; elements of a pool item */
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Work is a grid of (block row, piece of the row, range of positions); one item is one cell. */
 struct block_grid {

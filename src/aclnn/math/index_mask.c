@@ -217,7 +217,7 @@ struct mask_job {
 
 static int no_memory(const struct plan *plan)
 {
-    return error_set(ERROR_BAD_ALLOC, operator_name((enum operator_id)plan->operator_id), "no memory to work through the mask");
+    return error_set(ERROR_BAD_ALLOC, plan_name(plan), "no memory to work through the mask");
 }
 
 /* Operands: self, mask, out. */
@@ -349,8 +349,8 @@ static int nonzero_run(struct plan *plan)
         count = count_set(&w);
     }
     if (count * rank > out->count)
-        return error_set(ACLNN_ERROR_PARAM, operator_name((enum operator_id)plan->operator_id),
-                         "out has room for %lld numbers, %lld are needed", (long long)out->count, (long long)(count * rank));
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "out has room for %lld numbers, %lld are needed",
+                         (long long)out->count, (long long)(count * rank));
     if (count > 0)
         place_set(&w, (int64_t *)(void *)out->data, dim_major, count);
     const int64_t sizes[2] = {dim_major ? rank : count, dim_major ? count : rank};

@@ -141,9 +141,8 @@ static int check_source(struct plan *plan, const struct view *source, const stru
         fits = a.sizes[d] == (d == dim ? index->count : b.sizes[d]);
     if (fits)
         return 0;
-    return error_set(ACLNN_ERROR_PARAM, operator_name((enum operator_id)plan->operator_id),
-                     "source is %s; self is %s and %lld indices select along dim %d", view_text(source), view_text(to),
-                     (long long)index->count, dim);
+    return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "source is %s; self is %s and %lld indices select along dim %d",
+                     view_text(source), view_text(to), (long long)index->count, dim);
 }
 
 static int update_checked(struct plan *plan, const struct update_arguments *a)
@@ -158,8 +157,7 @@ static int update_checked(struct plan *plan, const struct update_arguments *a)
     TRY(check_dim(plan, a->dim, to, "dim", &job->dim));
     TRY(check_output_not_expanded(plan, to, a->out ? "out" : "selfRef"));
     if (index->ndim > 1)
-        return error_set(ACLNN_ERROR_PARAM, operator_name((enum operator_id)plan->operator_id),
-                         "index is %s; it has at most one dimension", view_text(index));
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "index is %s; it has at most one dimension", view_text(index));
     if (a->out) {
         TRY(check_same_dtype(plan, from, "self", to, "out"));
         TRY(check_sizes(plan, to, "out", from->sizes, from->ndim));

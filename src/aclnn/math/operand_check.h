@@ -9,6 +9,8 @@ int check_sizes(const struct plan *plan, const struct view *v, const char *param
 int check_same_dtype(const struct plan *plan, const struct view *a, const char *a_name, const struct view *b, const char *b_name);
 int check_not_complex(const struct plan *plan, const struct view *v, const char *parameter);
 int check_floating(const struct plan *plan, const struct view *v, const char *parameter);
+/* Both floating, or with `integers` also the same integer type. */
+int check_window_types(const struct plan *plan, enum dtype large, enum dtype small, bool integers);
 /* A complex factor (NULL: there is none) multiplies complex tensors only. */
 int check_factor(const struct plan *plan, const struct aclScalar *factor, const char *parameter, enum dtype dtype);
 /* i64 or i32 */

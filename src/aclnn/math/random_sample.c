@@ -28,8 +28,7 @@ static double draw_unit(const struct sample_job *job, int64_t i) { return (doubl
 
 static int out_of_memory(const struct plan *plan, int64_t bytes)
 {
-    return error_set(ERROR_BAD_ALLOC, operator_name((enum operator_id)plan->operator_id), "no memory for %lld bytes",
-                     (long long)bytes);
+    return error_set(ERROR_BAD_ALLOC, plan_name(plan), "no memory for %lld bytes", (long long)bytes);
 }
 
 /* --- randperm ------------------------------------------------------------------------------------------------------------- */
@@ -92,7 +91,7 @@ static int read_row(const struct plan *plan, const struct view *self, int64_t ro
     }
     if (valid && sum > 0)
         return 0;
-    return error_set(ERROR_RT_DEVICE_TASK, operator_name((enum operator_id)plan->operator_id),
+    return error_set(ERROR_RT_DEVICE_TASK, plan_name(plan),
                      valid ? "row %lld of the probabilities has sum <= 0"
                            : "row %lld of the probabilities has a negative, "
                              "infinite or NaN value",
@@ -132,7 +131,7 @@ static int sample_without_replacement(const struct plan *plan, const struct samp
         for (int64_t i = 1; i < n; ++i)
             best = weights[i] > weights[best] ? i : best;
         if (weights[best] < 0)
-            return error_set(ERROR_RT_DEVICE_TASK, operator_name((enum operator_id)plan->operator_id),
+            return error_set(ERROR_RT_DEVICE_TASK, plan_name(plan),
                              "row %lld has fewer than %lld probabilities above 0, and samples aren't put back", (long long)row,
                              (long long)job->count);
         samples[k] = best;
@@ -179,7 +178,7 @@ static int multinomial_checked(struct plan *plan, const aclTensor *self, int64_t
     TRY(plan_output(plan, out, "out", &to));
     TRY(check_floating(plan, from, "self"));
     TRY(check_index_dtype(plan, to, "out"));
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     if (from->ndim != 1 && from->ndim != 2)
         return error_set(ACLNN_ERROR_PARAM, name, "self is %s; it has one or two dimensions", view_text(from));
     const int64_t n = from->sizes[from->ndim - 1];

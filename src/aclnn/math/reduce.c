@@ -94,8 +94,7 @@ static int take_memory(const struct plan *plan, int64_t bytes, char **memory)
 {
     *memory = bytes <= OWN_BYTES ? pool_scratch(0, (size_t)(bytes > 0 ? bytes : 1)) : plan->workspace;
     if (!*memory)
-        return error_set(ERROR_BAD_ALLOC, operator_name((enum operator_id)plan->operator_id), "no memory for %lld bytes",
-                         (long long)bytes);
+        return error_set(ERROR_BAD_ALLOC, plan_name(plan), "no memory for %lld bytes", (long long)bytes);
     return 0;
 }
 
@@ -214,8 +213,8 @@ static int reduce_checked(struct plan *plan, const struct reduce_arguments *a, s
     job->type = accumulate_of((enum dtype)(rule == TYPE_FROM_SELF ? in->dtype : out->dtype));
     struct view real = *in;
     if (!view_as_real(&real))
-        return error_set(ACLNN_ERROR_PARAM, operator_name((enum operator_id)plan->operator_id),
-                         "self is complex with %d dimensions; at most %d are allowed", in->ndim, TENSOR_MAX_DIMS - 1);
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "self is complex with %d dimensions; at most %d are allowed", in->ndim,
+                         TENSOR_MAX_DIMS - 1);
     reduction_prepare(&r, &real, job->mask, job->type);
     const int64_t bytes = reduce_bytes(&r, job);
     *workspace = bytes > OWN_BYTES ? (uint64_t)bytes : 0;
@@ -228,7 +227,7 @@ static int check_not_empty(const struct plan *plan, const struct reduce_job *job
     const struct view *const in = &plan->operands[0], *const out = &plan->operands[1];
     if (reduced_count(in, job->mask) > 0 || out->count == 0)
         return 0;
-    return error_set(ACLNN_ERROR_PARAM, operator_name((enum operator_id)plan->operator_id),
+    return error_set(ACLNN_ERROR_PARAM, plan_name(plan),
                      "self is %s: the reduced dimensions have no elements, and this operation has no identity", view_text(in));
 }
 

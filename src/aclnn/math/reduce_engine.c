@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/pool.h"
 #include "kernels/kernels.h"
 
@@ -18,8 +19,6 @@ enum {
     TREE_DEPTH = 48,
 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t magnitude(int64_t a) { return a < 0 ? -a : a; }
 
 /* --- geometry ------------------------------------------------------------------------------------------------------- */

@@ -18,8 +18,6 @@ struct repeats {
     int64_t order, ends, weights; /* of the gradient's table */
 };
 
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-
 /* indices[o] = the element that fills place o. */
 static int make_indices(struct plan *plan, int64_t *indices)
 {
@@ -29,13 +27,13 @@ static int make_indices(struct plan *plan, int64_t *indices)
     int64_t place = 0;
     for (int64_t i = 0; i < r->count; ++i) {
         const int64_t n = repeats[one ? 0 : i];
-        REQUIRE(n >= 0, ERROR_RT_DEVICE_TASK, "%s: repeats[%lld] is %lld", name_of(plan), (long long)(one ? 0 : i), (long long)n);
+        REQUIRE(n >= 0, ERROR_RT_DEVICE_TASK, "%s: repeats[%lld] is %lld", plan_name(plan), (long long)(one ? 0 : i), (long long)n);
         REQUIRE(n <= r->total - place, ERROR_RT_DEVICE_TASK, "%s: repeats add up to more than the %lld elements of out",
-                name_of(plan), (long long)r->total);
+                plan_name(plan), (long long)r->total);
         for (int64_t k = 0; k < n; ++k)
             indices[place++] = i;
     }
-    REQUIRE(place == r->total, ERROR_RT_DEVICE_TASK, "%s: repeats add up to %lld, but out has %lld elements", name_of(plan),
+    REQUIRE(place == r->total, ERROR_RT_DEVICE_TASK, "%s: repeats add up to %lld, but out has %lld elements", plan_name(plan),
             (long long)place, (long long)r->total);
     return 0;
 }
@@ -94,7 +92,7 @@ static int take_repeats(struct plan *plan, struct repeats *r)
     const struct view *const v = &plan->operands[REPEATS];
     TRY(check_index_dtype(plan, v, "repeats"));
     REQUIRE(v->ndim <= 1 && (v->count == r->count || v->count == 1), ACLNN_ERROR_PARAM,
-            "%s: repeats is %s; it must have one element or %lld", name_of(plan), view_text(v), (long long)r->count);
+            "%s: repeats is %s; it must have one element or %lld", plan_name(plan), view_text(v), (long long)r->count);
     stage_operand(plan, &r->staging, v, ACCUMULATE_I64);
     r->indices = stage_reserve(&r->staging, (uint64_t)r->total * sizeof(int64_t));
     return 0;

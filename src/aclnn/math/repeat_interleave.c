@@ -4,8 +4,6 @@
 #include "aclnn/math/tile.h"
 #include "aclnnop/all_operators.h"
 
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-
 enum { FLATTENED = -1 };
 
 struct repeat_job {
@@ -73,7 +71,7 @@ static int number_checked(struct plan *plan, const aclTensor *self, int64_t repe
     const int64_t length = job->dim == FLATTENED ? from->count : from->sizes[job->dim];
     int64_t wanted;
     if (repeats < 0 || __builtin_mul_overflow(length, repeats, &wanted) || wanted != output_size)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan),
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan),
                          "repeats is %lld and outputSize %lld; self %s has %lld entries to repeat", (long long)repeats,
                          (long long)output_size, view_text(from), (long long)length);
     return check_out(plan, from, to, job->dim, output_size);
@@ -108,12 +106,12 @@ static int check_repeats(const struct plan *plan, const struct view *repeats, in
     for (int64_t i = 0; i < length; ++i) {
         const int64_t times = index_at(repeats, repeats->count == 1 ? 0 : i);
         if (times < 0 || __builtin_add_overflow(total, times, &total))
-            return error_set(ERROR_RT_DEVICE_TASK, name_of(plan), "repeats[%lld] is %lld; it must not be negative", (long long)i,
+            return error_set(ERROR_RT_DEVICE_TASK, plan_name(plan), "repeats[%lld] is %lld; it must not be negative", (long long)i,
                              (long long)times);
     }
     if (total != room)
-        return error_set(ERROR_RT_DEVICE_TASK, name_of(plan), "repeats add up to %lld, but out has room for %lld", (long long)total,
-                         (long long)room);
+        return error_set(ERROR_RT_DEVICE_TASK, plan_name(plan), "repeats add up to %lld, but out has room for %lld",
+                         (long long)total, (long long)room);
     return 0;
 }
 
@@ -181,7 +179,7 @@ static int tensor_checked(struct plan *plan, const aclTensor *self, const aclTen
         TRY(check_dim(plan, *dim, from, "dim", &job->dim));
     const int64_t length = job->dim == FLATTENED ? from->count : from->ndim > 0 ? from->sizes[job->dim] : 1;
     if (times->ndim > 1 || (times->count != 1 && times->count != length))
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan),
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan),
                          "repeats is %s; it must have 1 value or one for each of the %lld entries", view_text(times),
                          (long long)length);
     return check_out(plan, from, to, from->ndim > 0 ? job->dim : FLATTENED, output_size);
@@ -236,7 +234,7 @@ static int shuffle_checked(struct plan *plan, const aclTensor *self, int64_t gro
     struct view *from, *to;
     TRY(begin(plan, self, out, &from, &to));
     if (from->ndim < 3 || groups <= 0 || from->sizes[1] % groups != 0)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan),
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan),
                          "self is %s and groups %lld; at least 3 dimensions, the second divisible", view_text(from),
                          (long long)groups);
     PLAN_IMMEDIATE(plan, struct repeat_job)->times = groups;

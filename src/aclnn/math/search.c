@@ -6,14 +6,12 @@
 #include "aclnn/math/scalar_element.h"
 #include "aclnn/math/tile.h"
 #include "aclnnop/all_operators.h"
+#include "base/arithmetic.h"
 #include "base/pool.h"
 #include "kernels/index.h"
 #include "kernels/kernels.h"
 
 enum { ITEM = 1 << 13 };
-
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* --- searchsorted, bucketize -------------------------------------------------------------------------------------------------- */
 
@@ -79,7 +77,7 @@ static int read_sequences(struct plan *plan, enum accumulate type, int64_t lengt
     const int64_t count = from->count;
     int64_t *const ordered = pool_scratch(0, (size_t)(3 * count + 1) * 8), *const plain = ordered + count;
     if (!ordered)
-        return error_set(ERROR_BAD_ALLOC, name_of(plan), "no memory for a sequence of %lld elements", (long long)count);
+        return error_set(ERROR_BAD_ALLOC, plan_name(plan), "no memory for a sequence of %lld elements", (long long)count);
     *sequences = sorter->data ? (void *)ordered : (void *)plain;
     tile_read(plain, type, from, 0, count);
     if (!sorter->data)
@@ -88,7 +86,7 @@ static int read_sequences(struct plan *plan, enum accumulate type, int64_t lengt
     tile_read(order, ACCUMULATE_I64, sorter, 0, count);
     for (int64_t i = 0; i < count; ++i) {
         if (order[i] < 0 || order[i] >= length)
-            return error_set(ERROR_RT_DEVICE_TASK, name_of(plan), "sorter has index %lld for sequences of %lld elements",
+            return error_set(ERROR_RT_DEVICE_TASK, plan_name(plan), "sorter has index %lld for sequences of %lld elements",
                              (long long)order[i], (long long)length);
         ordered[i] = plain[i / length * length + order[i]];
     }
@@ -132,7 +130,7 @@ static int search_checked(struct plan *plan, const aclTensor *sequence, const ac
     TRY(check_not_complex(plan, from, "sortedSequence"));
     TRY(check_output_not_expanded(plan, to, "out"));
     if (to->dtype != (out_int32 ? DTYPE_I32 : DTYPE_I64))
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "out has data type %s; outInt32 is %s",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "out has data type %s; outInt32 is %s",
                          dtype_name((enum dtype)to->dtype), out_int32 ? "true" : "false");
     if (scalar) {
         TRY(check_sizes(plan, to, "out", NULL, 0));
@@ -141,11 +139,11 @@ static int search_checked(struct plan *plan, const aclTensor *sequence, const ac
         TRY(check_sizes(plan, to, "out", wanted->sizes, wanted->ndim));
     }
     if (order->data && (order->dtype != DTYPE_I64 || !view_same_sizes(order, from)))
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "sorter is %s; it is i64 with the sizes of sortedSequence %s",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "sorter is %s; it is i64 with the sizes of sortedSequence %s",
                          view_text(order), view_text(from));
     const bool one = from->ndim <= 1;
     if (!one && (scalar || from->ndim != wanted->ndim || memcmp(from->sizes, wanted->sizes, (from->ndim - 1u) * 8) != 0))
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan),
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan),
                          "sortedSequence is %s and self is %s; all but the last sizes must be equal", view_text(from),
                          view_text(wanted));
     return 0;
@@ -248,13 +246,13 @@ static int one_hot_checked(struct plan *plan, const aclTensor *self, int64_t cla
     TRY(check_same_dtype(plan, set, "onValue", to, "out"));
     TRY(check_same_dtype(plan, unset, "offValue", to, "out"));
     if (dtype_kind((enum dtype)from->dtype) != KIND_INTEGER)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "self is %s; it has integers, the classes", view_text(from));
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "self is %s; it has integers, the classes", view_text(from));
     TRY(check_output_not_expanded(plan, to, "out"));
     if (set->count != 1 || unset->count != 1)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "onValue is %s and offValue is %s; they hold one value each",
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "onValue is %s and offValue is %s; they hold one value each",
                          view_text(set), view_text(unset));
     if (from->ndim >= TENSOR_MAX_DIMS)
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "self has %d dimensions; at most %d are allowed", from->ndim,
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "self has %d dimensions; at most %d are allowed", from->ndim,
                          TENSOR_MAX_DIMS - 1);
     TRY(check_dim(plan, axis, to, "axis", &job->axis));
     job->classes = classes;

@@ -5,8 +5,6 @@
 #include "aclnn/math/tile.h"
 #include "aclnnop/all_operators.h"
 
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-
 /* The part [begin, begin + size) of a dimension. */
 static void narrow(struct view *v, int d, int64_t begin, int64_t size)
 {
@@ -56,7 +54,7 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) { return x < low ? lo
 static int slice_dimension(const struct plan *plan, struct view *v, int d, int64_t begin, int64_t end, int64_t stride)
 {
     const int64_t size = v->sizes[d], bytes = (int64_t)dtype_bytes((enum dtype)v->dtype);
-    REQUIRE(stride != 0, ACLNN_ERROR_PARAM, "%s: strides[%d] is 0", name_of(plan), d);
+    REQUIRE(stride != 0, ACLNN_ERROR_PARAM, "%s: strides[%d] is 0", plan_name(plan), d);
     const int64_t low = stride > 0 ? 0 : -1, high = stride > 0 ? size : size - 1;
     begin = clamp(begin < 0 && begin != INT64_MIN ? begin + size : begin, low, high);
     end = clamp(end < 0 && end != INT64_MIN ? end + size : end, low, high);
@@ -91,7 +89,7 @@ static int slice_view(const struct plan *plan, const struct slice *s, struct vie
         if (s->shrink_mask >> d & 1) {
             const int64_t at = begin < 0 ? begin + v->sizes[d] : begin;
             REQUIRE(at >= 0 && at < v->sizes[d], ACLNN_ERROR_PARAM, "%s: begin[%d] is %lld, but the dimension has %lld elements",
-                    name_of(plan), d, (long long)begin, (long long)v->sizes[d]);
+                    plan_name(plan), d, (long long)begin, (long long)v->sizes[d]);
             TRY(slice_dimension(plan, v, d, at, at + 1, 1));
             continue;
         }
@@ -151,7 +149,7 @@ static int take_parts(struct plan *plan, const aclIntArray *sizes, const aclTens
     const struct view *const self = &plan->operands[0];
     void *memory;
     int64_t total = 0;
-    REQUIRE(sizes->count == out->count, ACLNN_ERROR_PARAM, "%s: %llu sizes for %llu tensors", name_of(plan),
+    REQUIRE(sizes->count == out->count, ACLNN_ERROR_PARAM, "%s: %llu sizes for %llu tensors", plan_name(plan),
             (unsigned long long)sizes->count, (unsigned long long)out->count);
     TRY(plan_extra(plan, out->count * sizeof(struct view), &memory));
     plan->extra_views = memory;
@@ -163,13 +161,13 @@ static int take_parts(struct plan *plan, const aclIntArray *sizes, const aclTens
         wanted[d] = sizes->values[i];
         TRY(check_sizes(plan, part, "an entry of out", wanted, self->ndim));
         TRY(check_same_dtype(plan, self, "self", part, "an entry of out"));
-        REQUIRE(part->data || part->count == 0, ACLNN_ERROR_NULLPTR, "%s: out[%llu] has elements but no memory", name_of(plan),
+        REQUIRE(part->data || part->count == 0, ACLNN_ERROR_NULLPTR, "%s: out[%llu] has elements but no memory", plan_name(plan),
                 (unsigned long long)i);
         plan->extra_views[plan->extra_view_count++] = *part;
         total += part->sizes[d];
     }
     REQUIRE(total == self->sizes[d], ACLNN_ERROR_PARAM, "%s: the sizes add up to %lld, but dimension %d of %s has %lld",
-            name_of(plan), (long long)total, d, view_text(self), (long long)self->sizes[d]);
+            plan_name(plan), (long long)total, d, view_text(self), (long long)self->sizes[d]);
     return 0;
 }
 

@@ -111,7 +111,7 @@ static int sort_work_run(struct plan *plan, struct sort_work *w)
     if (w->lines > 0 && n > 0)
         pool_for(w->lines, 1 + ITEM / n, sort_lines, w);
     if (w->failed)
-        return error_set(ERROR_BAD_ALLOC, operator_name((enum operator_id)plan->operator_id),
+        return error_set(ERROR_BAD_ALLOC, plan_name(plan),
                          "no memory to sort lines of %lld "
                          "elements",
                          (long long)n);
@@ -168,7 +168,7 @@ static int add_result(struct plan *plan, const struct sort_arguments *a, const a
 static int sort_checked(struct plan *plan, const struct sort_arguments *a, struct sort_job *job)
 {
     struct view *self;
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     TRY(plan_input(plan, a->self, "self", &self));
     TRY(check_not_complex(plan, self, "self"));
     TRY(check_dim(plan, a->dim, self, "dim", &job->dim));
@@ -255,8 +255,7 @@ static int median_run(struct plan *plan)
         return 0;
     }
     if (!sort_line_begin(&s, self, false))
-        return error_set(ERROR_BAD_ALLOC, operator_name((enum operator_id)plan->operator_id), "no memory for %lld elements",
-                         (long long)self->count);
+        return error_set(ERROR_BAD_ALLOC, plan_name(plan), "no memory for %lld elements", (long long)self->count);
     const int64_t rank = median_rank(&s, PLAN_IMMEDIATE(plan, struct sort_job)->wanted);
     sort_line_select(&s, rank);
     complex64_pair element;

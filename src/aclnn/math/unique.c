@@ -30,8 +30,7 @@ static int unique_run(struct plan *plan)
     struct sort_line s;
     int64_t distinct = 0, first = 0;
     if (self->count > 0 && !sort_line_begin(&s, self, false))
-        return error_set(ERROR_BAD_ALLOC, operator_name((enum operator_id)plan->operator_id), "no memory for %lld elements",
-                         (long long)self->count);
+        return error_set(ERROR_BAD_ALLOC, plan_name(plan), "no memory for %lld elements", (long long)self->count);
     if (self->count > 0 && !job->consecutive)
         sort_line_sort(&s);
     const int64_t numbers = self->count > 0 ? self->count - s.nan_count : 0;

@@ -155,8 +155,8 @@ int unique_add_indices(struct plan *plan, aclTensor *tensor, const char *name, i
     TRY(check_index_dtype(plan, v, name));
     if (v->count >= least_count)
         return 0;
-    return error_set(ACLNN_ERROR_PARAM, operator_name((enum operator_id)plan->operator_id),
-                     "%s is %s; it needs room for %lld values", name, view_text(v), (long long)least_count);
+    return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "%s is %s; it needs room for %lld values", name, view_text(v),
+                     (long long)least_count);
 }
 
 int unique_rows_plan(enum operator_id id, const aclTensor *self, int64_t dim, aclTensor *values, aclTensor *inverse,

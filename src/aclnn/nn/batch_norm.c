@@ -22,24 +22,6 @@ struct batch_norm {
     bool training;
 };
 
-/* Parameters come in the compute type. */
-static double parameter(const void *values, enum accumulate type, int64_t i, double otherwise)
-{
-    if (!values)
-        return otherwise;
-    return type == ACCUMULATE_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
-}
-
-static void set_parameter(void *values, enum accumulate type, int64_t i, double value)
-{
-    if (!values)
-        return;
-    if (type == ACCUMULATE_F64)
-        ((double *)values)[i] = value;
-    else
-        ((float *)values)[i] = (float)value;
-}
-
 /* --- forward -------------------------------------------------------------------------------------------------------- */
 
 struct forward_job {
@@ -59,17 +41,17 @@ static void note_channel(const struct forward_job *j, int64_t c, double *mean, d
     const double count = (double)(b->images * b->plane);
     if (b->training) {
         const double keep = 1 - b->momentum, unbiased = variance * count / (count - 1);
-        set_parameter(j->running_mean, b->type, c, keep * parameter(j->running_mean, b->type, c, 0) + b->momentum * *mean);
-        set_parameter(j->running_var, b->type, c, keep * parameter(j->running_var, b->type, c, 0) + b->momentum * unbiased);
+        staged_set_value(j->running_mean, b->type, c, keep * staged_value(j->running_mean, b->type, c, 0) + b->momentum * *mean);
+        staged_set_value(j->running_var, b->type, c, keep * staged_value(j->running_var, b->type, c, 0) + b->momentum * unbiased);
     } else {
-        *mean = parameter(j->running_mean, b->type, c, 0);
-        variance = parameter(j->running_var, b->type, c, 1);
+        *mean = staged_value(j->running_mean, b->type, c, 0);
+        variance = staged_value(j->running_var, b->type, c, 1);
     }
     const double invstd = 1 / sqrt(variance + b->eps);
-    set_parameter(j->save_mean, b->type, c, *mean);
-    set_parameter(j->save_invstd, b->type, c, invstd);
-    *scale = invstd * parameter(j->weight, b->type, c, 1);
-    *shift = parameter(j->bias, b->type, c, 0) - *mean * *scale;
+    staged_set_value(j->save_mean, b->type, c, *mean);
+    staged_set_value(j->save_invstd, b->type, c, invstd);
+    *scale = invstd * staged_value(j->weight, b->type, c, 1);
+    *shift = staged_value(j->bias, b->type, c, 0) - *mean * *scale;
 }
 
 static void forward_channels(void *argument, int64_t begin, int64_t end)
@@ -166,18 +148,18 @@ static void backward_channels(void *argument, int64_t begin, int64_t end)
     const int64_t step = b->channels * b->plane * j->bytes;
     for (int64_t c = begin; c < end; ++c) {
         const int64_t at = c * b->plane * j->bytes;
-        const double mean = parameter(j->mean, b->type, c, 0), given = parameter(j->invstd, b->type, c, 1);
+        const double mean = staged_value(j->mean, b->type, c, 0), given = staged_value(j->invstd, b->type, c, 1);
         const double invstd = b->training ? given : 1 / sqrt(given + b->eps);
         double sums[2] = {0, 0};
         if (b->training || j->grad_weight || j->grad_bias)
             for (int64_t n = 0; n < b->images; ++n)
                 j->k->gradient_sums(j->grad_out + at + n * step, j->input + at + n * step, b->plane, mean, sums);
-        set_parameter(j->grad_weight, b->type, c, sums[1] * invstd);
-        set_parameter(j->grad_bias, b->type, c, sums[0]);
+        staged_set_value(j->grad_weight, b->type, c, sums[1] * invstd);
+        staged_set_value(j->grad_bias, b->type, c, sums[0]);
         if (!j->grad_input)
             continue;
         /* dx = g dy - g / count * (sum dy + (x - mean) invstd^2 sum dy (x - mean)), g = weight * invstd */
-        const double g = parameter(j->weight, b->type, c, 1) * invstd;
+        const double g = staged_value(j->weight, b->type, c, 1) * invstd;
         const double slope = b->training ? -g * invstd * invstd * sums[1] / count : 0;
         const double constant = b->training ? -g * sums[0] / count - slope * mean : 0;
         for (int64_t n = 0; n < b->images; ++n)
@@ -194,7 +176,7 @@ static int run_backward(struct plan *plan)
         for (int i = GRAD_WEIGHT; i <= GRAD_BIAS; ++i)
             if (plan->operands[i].count) {
                 for (int64_t c = 0; c < b->channels; ++c)
-                    set_parameter(stage_target(plan, s, i), b->type, c, 0);
+                    staged_set_value(stage_target(plan, s, i), b->type, c, 0);
                 stage_write_back(plan, s, i);
             }
         return 0;
@@ -218,7 +200,7 @@ static int run_backward(struct plan *plan)
 
 static int set_shape(struct plan *plan, const struct view *input, struct batch_norm *b, bool training, double eps)
 {
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     REQUIRE(dtype_is_floating((enum dtype)input->dtype), ACLNN_ERROR_PARAM, "%s: input is %s; allowed are f64, f32, f16, bf16",
             name, dtype_name((enum dtype)input->dtype));
     REQUIRE(input->ndim >= 2, ACLNN_ERROR_PARAM, "%s: input %s must have at least 2 dimensions (batch, channels)", name,
@@ -246,8 +228,8 @@ static int check_channels(struct plan *plan, const struct batch_norm *b, int fir
         if (v->dtype == DTYPE_NONE)
             continue;
         REQUIRE(dtype_is_floating((enum dtype)v->dtype) && v->count == b->channels, ACLNN_ERROR_PARAM,
-                "%s: %s is %s; it must hold %lld floating values, one a channel",
-                operator_name((enum operator_id)plan->operator_id), names[i], view_text(v), (long long)b->channels);
+                "%s: %s is %s; it must hold %lld floating values, one a channel", plan_name(plan), names[i], view_text(v),
+                (long long)b->channels);
         stage_operand(plan, (struct staging *)(uintptr_t)&b->staging, v, b->type);
     }
     return 0;

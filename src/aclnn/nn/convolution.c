@@ -27,7 +27,6 @@ struct convolution {
     void *shape_memory;               /* struct shape, in plan->extra */
 };
 
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
 static struct shape *shape_of(struct plan *plan) { return PLAN_IMMEDIATE(plan, struct convolution)->shape_memory; }
 
 /* --- geometry ------------------------------------------------------------------------------------------------------- */
@@ -315,7 +314,7 @@ aclnnStatus aclnnConvolutionGetWorkspaceSize(const aclTensor *input, const aclTe
     PLAN_TRY(plan, begin_shape(plan));
     struct convolution *const c = PLAN_IMMEDIATE(plan, struct convolution);
     struct shape *const s = shape_of(plan);
-    PLAN_TRY(plan, set_shape(name_of(plan), in, out, w, &a, s));
+    PLAN_TRY(plan, set_shape(plan_name(plan), in, out, w, &a, s));
     PLAN_REQUIRE(plan, b->dtype == DTYPE_NONE || (b->count == out->sizes[1] && dtype_is_floating((enum dtype)b->dtype)),
                  ACLNN_ERROR_PARAM, "aclnnConvolution: bias is %s; it must hold %lld floating values", view_text(b),
                  (long long)out->sizes[1]);
@@ -366,7 +365,7 @@ aclnnStatus aclnnConvolutionBackwardGetWorkspaceSize(const aclTensor *gradOutput
     PLAN_TRY(plan, begin_shape(plan));
     struct convolution *const c = PLAN_IMMEDIATE(plan, struct convolution);
     struct shape *const s = shape_of(plan);
-    PLAN_TRY(plan, set_shape(name_of(plan), in, dy, w, &a, s));
+    PLAN_TRY(plan, set_shape(plan_name(plan), in, dy, w, &a, s));
     PLAN_TRY(plan, check_gradients(plan, outputMask, gradients));
     for (int i = GRAD_OUTPUT; i <= GRAD_BIAS; ++i)
         stage_operand(plan, &c->staging, &plan->operands[i], s->type);

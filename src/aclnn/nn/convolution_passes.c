@@ -6,13 +6,11 @@
 #include "aclnn/nn/convolution_phases.h"
 #include "aclnn/nn/convolution_winograd.h"
 #include "aclnn/nn/staging.h"
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "kernels/kernels.h"
 
 enum { IMAGE_BLOCKS = 8, PARTIAL_LIMIT = 64 << 20 };
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 struct pass_job {
     const struct conv_pass *pass;

@@ -2,6 +2,7 @@
 #include "aclnn/nn/convolution_phases.h"
 
 #include "aclnn/nn/staging.h"
+#include "base/arithmetic.h"
 #include "base/error.h"
 
 enum { MOST_APART = 8 };
@@ -13,7 +14,6 @@ struct phase {
     int64_t first_tap[3], tap_step[3];
 };
 
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t round_64(int64_t bytes) { return divide_up(bytes, 64) * 64; }
 
 static int64_t common_divisor(int64_t a, int64_t b)

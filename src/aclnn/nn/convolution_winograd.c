@@ -7,13 +7,12 @@
 #include <string.h>
 
 #include "aclnn/nn/staging.h"
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "kernels/conv_winograd.h"
 #include "kernels/kernels.h"
 
 enum { LEAST_IMAGES = 4, LEAST_TILES = 16, LEAST_CHANNELS = 16, IMAGE_BLOCKS = 8, PARTIAL_LIMIT = 64 << 20 };
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static struct winograd_shape shape_of(const struct conv_pass *pass)
 {

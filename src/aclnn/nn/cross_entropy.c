@@ -186,7 +186,7 @@ static int set_entropy(struct plan *plan, const struct entropy_request *q, const
 static int check_rest(struct plan *plan, int target, int weight, int reduced, int matrix)
 {
     struct entropy *const e = PLAN_IMMEDIATE(plan, struct entropy);
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     const int64_t sizes[] = {e->rows, e->classes};
     for (int i = 0; i < plan->operand_count; ++i) {
         const struct view *const v = &plan->operands[i];

@@ -271,7 +271,7 @@ static int set_ctc(struct plan *plan, const struct ctc_request *q, const struct 
 
 static int check_alpha(struct plan *plan, struct ctc *c, const struct view *alpha, const struct view *loss, const char *alpha_name)
 {
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     REQUIRE(alpha->ndim == 3 && alpha->sizes[0] == c->batch && alpha->sizes[1] == c->steps && alpha->sizes[2] > 2 * c->most_labels,
             ACLNN_ERROR_PARAM, "%s: %s is %s; (%lld, %lld, at least %lld) is needed", name, alpha_name, view_text(alpha),
             (long long)c->batch, (long long)c->steps, (long long)(2 * c->most_labels + 1));

@@ -130,7 +130,7 @@ static int run_both(struct plan *plan)
 
 static int set_mask(struct plan *plan, const struct view *mask, double probability, int64_t count, struct dropout *d)
 {
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     REQUIRE(probability >= 0 && probability <= 1, ACLNN_ERROR_PARAM, "%s: prob is %g; it must be between 0 and 1", name,
             probability);
     const bool whole = mask->dtype == DTYPE_B8 && mask->count == count;
@@ -188,7 +188,7 @@ ACLNN_PHASE_2(DropoutGenMaskV2)
 static int check_data(struct plan *plan, struct dropout *d)
 {
     const struct view *const in = &plan->operands[SELF], *const out = &plan->operands[OUT];
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     REQUIRE(dtype_is_floating((enum dtype)in->dtype) && dtype_is_floating((enum dtype)out->dtype), ACLNN_ERROR_PARAM,
             "%s: self %s and out %s; allowed are f64, f32, f16, bf16", name, view_text(in), view_text(out));
     REQUIRE(view_same_sizes(in, out), ACLNN_ERROR_PARAM, "%s: self %s and out %s differ in their sizes", name, view_text(in),

@@ -31,23 +31,6 @@ struct group_job {
     int64_t bytes;
 };
 
-static double get(const void *values, enum accumulate type, int64_t i, double otherwise)
-{
-    if (!values)
-        return otherwise;
-    return type == ACCUMULATE_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
-}
-
-static void set(void *values, enum accumulate type, int64_t i, double value)
-{
-    if (!values)
-        return;
-    if (type == ACCUMULATE_F64)
-        ((double *)values)[i] = value;
-    else
-        ((float *)values)[i] = (float)value;
-}
-
 static void forward_groups(void *argument, int64_t begin, int64_t end)
 {
     const struct group_job *const j = argument;
@@ -57,13 +40,13 @@ static void forward_groups(void *argument, int64_t begin, int64_t end)
         const char *const in = j->input + item * count * j->bytes;
         const double mean = j->k->sum(in, count) / (double)count;
         const double rstd = 1 / sqrt(j->k->square_sum(in, count, mean) / (double)count + g->eps);
-        set(j->mean, g->type, item, mean);
-        set(j->rstd, g->type, item, rstd);
+        staged_set_value(j->mean, g->type, item, mean);
+        staged_set_value(j->rstd, g->type, item, rstd);
         for (int64_t c = 0; c < wide; ++c) {
             const int64_t channel = item % g->groups * wide + c, at = c * g->plane * j->bytes;
-            const double scale = rstd * get(j->gamma, g->type, channel, 1);
+            const double scale = rstd * staged_value(j->gamma, g->type, channel, 1);
             j->k->affine(in + at, j->out + item * count * j->bytes + at, g->plane, scale,
-                         get(j->beta, g->type, channel, 0) - mean * scale);
+                         staged_value(j->beta, g->type, channel, 0) - mean * scale);
         }
         if (g->swish != 0)
             j->k->swish(j->out + item * count * j->bytes, count, g->swish);
@@ -96,12 +79,12 @@ static void backward_groups(void *argument, int64_t begin, int64_t end)
     const struct group_norm *const g = j->g;
     const int64_t wide = g->channels / g->groups, count = wide * g->plane;
     for (int64_t item = begin; item < end; ++item) {
-        const double mean = get(j->mean, g->type, item, 0), rstd = get(j->rstd, g->type, item, 1);
+        const double mean = staged_value(j->mean, g->type, item, 0), rstd = staged_value(j->rstd, g->type, item, 1);
         double *const sums = j->sums + item * wide * 2;
         double plain = 0, weighted = 0;
         for (int64_t c = 0; c < wide; ++c) {
             const int64_t at = (item * count + c * g->plane) * j->bytes;
-            const double gamma = get(j->gamma, g->type, item % g->groups * wide + c, 1);
+            const double gamma = staged_value(j->gamma, g->type, item % g->groups * wide + c, 1);
             sums[2 * c] = sums[2 * c + 1] = 0;
             j->k->gradient_sums(j->grad_out + at, j->input + at, g->plane, mean, sums + 2 * c);
             sums[2 * c + 1] *= rstd;
@@ -111,7 +94,7 @@ static void backward_groups(void *argument, int64_t begin, int64_t end)
         const double slope = -rstd * rstd * weighted / (double)count, constant = -rstd * plain / (double)count - slope * mean;
         for (int64_t c = 0; j->out && c < wide; ++c) {
             const int64_t at = (item * count + c * g->plane) * j->bytes;
-            const double gamma = get(j->gamma, g->type, item % g->groups * wide + c, 1);
+            const double gamma = staged_value(j->gamma, g->type, item % g->groups * wide + c, 1);
             j->k->gradient(j->grad_out + at, j->input + at, j->out + at, g->plane, gamma * rstd, slope, constant);
         }
     }
@@ -126,8 +109,8 @@ static void slope_groups(void *argument, int64_t begin, int64_t end)
     for (int64_t item = begin; item < end; ++item)
         for (int64_t c = 0; c < wide; ++c) {
             const int64_t channel = item % g->groups * wide + c, at = (item * wide + c) * g->plane * j->bytes;
-            const double scale = get(j->rstd, g->type, item, 1) * get(j->gamma, g->type, channel, 1);
-            const double shift = get(j->beta, g->type, channel, 0) - get(j->mean, g->type, item, 0) * scale;
+            const double scale = staged_value(j->rstd, g->type, item, 1) * staged_value(j->gamma, g->type, channel, 1);
+            const double shift = staged_value(j->beta, g->type, channel, 0) - staged_value(j->mean, g->type, item, 0) * scale;
             j->k->swish_gradient((char *)(uintptr_t)j->grad_out + at, j->input + at, g->plane, scale, shift, g->swish);
         }
 }
@@ -160,8 +143,8 @@ static int run_backward(struct plan *plan)
             plain += j.sums[(n * g->channels + c) * 2];
             weighted += j.sums[(n * g->channels + c) * 2 + 1];
         }
-        set(j.grad_gamma, g->type, c, weighted);
-        set(j.grad_beta, g->type, c, plain);
+        staged_set_value(j.grad_gamma, g->type, c, weighted);
+        staged_set_value(j.grad_beta, g->type, c, plain);
     }
     for (int i = GRAD_INPUT; i <= GRAD_BETA; ++i)
         stage_write_back(plan, s, i);
@@ -189,19 +172,6 @@ static int set_shape(const struct view *input, const int64_t *sizes, const char 
     return 0;
 }
 
-/* Checks the number of elements of operand i and stages it. */
-static int take(struct plan *plan, struct group_norm *g, int i, int64_t count, const char *parameter)
-{
-    const struct view *const v = &plan->operands[i];
-    if (v->dtype == DTYPE_NONE)
-        return 0;
-    REQUIRE(v->count == count && dtype_is_floating((enum dtype)v->dtype), ACLNN_ERROR_PARAM,
-            "%s: %s is %s; it must hold %lld floating values", operator_name((enum operator_id)plan->operator_id), parameter,
-            view_text(v), (long long)count);
-    stage_operand(plan, &g->staging, v, g->type);
-    return 0;
-}
-
 struct forward_request {
     enum operator_id id;
     const aclTensor *self, *gamma, *beta, *out, *mean, *rstd;
@@ -225,12 +195,12 @@ static int plan_forward(const struct forward_request *q, uint64_t *workspaceSize
     g->eps = q->eps;
     g->swish = q->swish;
     PLAN_TRY(plan, set_shape(in, q->sizes, operator_name(q->id), g));
-    PLAN_TRY(plan, take(plan, g, SELF, in->count, "self"));
-    PLAN_TRY(plan, take(plan, g, GAMMA, g->channels, "gamma"));
-    PLAN_TRY(plan, take(plan, g, BETA, g->channels, "beta"));
-    PLAN_TRY(plan, take(plan, g, OUT, in->count, "out"));
-    PLAN_TRY(plan, take(plan, g, MEAN, g->images * g->groups, "meanOut"));
-    PLAN_TRY(plan, take(plan, g, RSTD, g->images * g->groups, "rstdOut"));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, SELF, in->count, "self", g->type));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, GAMMA, g->channels, "gamma", g->type));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, BETA, g->channels, "beta", g->type));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, OUT, in->count, "out", g->type));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, MEAN, g->images * g->groups, "meanOut", g->type));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, RSTD, g->images * g->groups, "rstdOut", g->type));
     return plan_finish(plan, g->staging.bytes, workspaceSize, executor);
 }
 
@@ -270,14 +240,14 @@ aclnnStatus aclnnGroupNormBackwardGetWorkspaceSize(const aclTensor *gradOut, con
     stage_begin(&g->staging);
     g->swish = 0;
     PLAN_TRY(plan, set_shape(in, (const int64_t[]){N, C, HxW, group}, "aclnnGroupNormBackward", g));
-    PLAN_TRY(plan, take(plan, g, GRAD_OUT, in->count, "gradOut"));
-    PLAN_TRY(plan, take(plan, g, B_INPUT, in->count, "input"));
-    PLAN_TRY(plan, take(plan, g, B_MEAN, N * group, "mean"));
-    PLAN_TRY(plan, take(plan, g, B_RSTD, N * group, "rstd"));
-    PLAN_TRY(plan, take(plan, g, B_GAMMA, C, "gamma"));
-    PLAN_TRY(plan, take(plan, g, GRAD_INPUT, in->count, names[0]));
-    PLAN_TRY(plan, take(plan, g, GRAD_GAMMA, C, names[1]));
-    PLAN_TRY(plan, take(plan, g, GRAD_BETA, C, names[2]));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, GRAD_OUT, in->count, "gradOut", g->type));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, B_INPUT, in->count, "input", g->type));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, B_MEAN, N * group, "mean", g->type));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, B_RSTD, N * group, "rstd", g->type));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, B_GAMMA, C, "gamma", g->type));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, GRAD_INPUT, in->count, names[0], g->type));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, GRAD_GAMMA, C, names[1], g->type));
+    PLAN_TRY(plan, stage_values(plan, &g->staging, GRAD_BETA, C, names[2], g->type));
     g->sums = stage_reserve(&g->staging, (uint64_t)(2 * N * C) * sizeof(double));
     return plan_finish(plan, g->staging.bytes, workspaceSize, executor);
 }
@@ -350,7 +320,7 @@ aclnnStatus aclnnGroupNormSwishGradGetWorkspaceSize(const aclTensor *dy, const a
                  plan_optional(plan, tensors[i], i >= GRAD_INPUT && i <= GRAD_BETA ? ROLE_OUTPUT : ROLE_INPUT, names[i], NULL));
     PLAN_TRY(plan, set_shape(&plan->operands[B_INPUT], sizes, operator_name(id), g));
     for (int i = 0; i <= B_BETA; ++i)
-        PLAN_TRY(plan, take(plan, g, i, counts[i], names[i]));
+        PLAN_TRY(plan, stage_values(plan, &g->staging, i, counts[i], names[i], g->type));
     g->sums = stage_reserve(&g->staging, (uint64_t)(2 * sizes[0] * channels) * sizeof(double));
     g->slopes = stage_reserve(&g->staging, (uint64_t)(elements * accumulate_bytes(g->type)));
     return plan_finish(plan, g->staging.bytes, workspaceSize, executor);

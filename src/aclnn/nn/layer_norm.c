@@ -71,19 +71,6 @@ static int set_shape(const struct view *input, const aclIntArray *normalized, co
     return 0;
 }
 
-/* Checks the number of elements of operand i and stages it. */
-static int take(struct plan *plan, struct layer_norm *l, int i, int64_t count, const char *parameter)
-{
-    const struct view *const v = &plan->operands[i];
-    if (v->dtype == DTYPE_NONE)
-        return 0;
-    REQUIRE(v->count == count && dtype_is_floating((enum dtype)v->dtype), ACLNN_ERROR_PARAM,
-            "%s: %s is %s; it must hold %lld floating values", operator_name((enum operator_id)plan->operator_id), parameter,
-            view_text(v), (long long)count);
-    stage_operand(plan, &l->staging, v, l->type);
-    return 0;
-}
-
 struct layer_request {
     const aclTensor *input, *weight, *bias, *out, *mean, *rstd;
     const aclIntArray *shape;
@@ -105,12 +92,12 @@ static int plan_layer(enum operator_id id, const struct layer_request *q, uint64
     stage_begin(&l->staging);
     l->eps = q->eps;
     PLAN_TRY(plan, set_shape(in, q->shape, operator_name(id), l));
-    PLAN_TRY(plan, take(plan, l, INPUT, in->count, "input"));
-    PLAN_TRY(plan, take(plan, l, WEIGHT, l->width, "weightOptional"));
-    PLAN_TRY(plan, take(plan, l, BIAS, l->width, "biasOptional"));
-    PLAN_TRY(plan, take(plan, l, OUT, in->count, "out"));
-    PLAN_TRY(plan, take(plan, l, MEAN, l->rows, "meanOutOptional"));
-    PLAN_TRY(plan, take(plan, l, RSTD, l->rows, "rstdOutOptional"));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, INPUT, in->count, "input", l->type));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, WEIGHT, l->width, "weightOptional", l->type));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, BIAS, l->width, "biasOptional", l->type));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, OUT, in->count, "out", l->type));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, MEAN, l->rows, "meanOutOptional", l->type));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, RSTD, l->rows, "rstdOutOptional", l->type));
     return plan_finish(plan, l->staging.bytes, workspaceSize, executor);
 }
 
@@ -155,14 +142,14 @@ aclnnStatus aclnnLayerNormBackwardGetWorkspaceSize(const aclTensor *gradOut, con
     struct layer_norm *const l = PLAN_IMMEDIATE(plan, struct layer_norm);
     stage_begin(&l->staging);
     PLAN_TRY(plan, set_shape(in, normalizedShape, "aclnnLayerNormBackward", l));
-    PLAN_TRY(plan, take(plan, l, GRAD_OUT, in->count, "gradOut"));
-    PLAN_TRY(plan, take(plan, l, B_INPUT, in->count, "input"));
-    PLAN_TRY(plan, take(plan, l, B_MEAN, l->rows, "mean"));
-    PLAN_TRY(plan, take(plan, l, B_RSTD, l->rows, "rstd"));
-    PLAN_TRY(plan, take(plan, l, B_WEIGHT, l->width, "weightOptional"));
-    PLAN_TRY(plan, take(plan, l, GRAD_INPUT, in->count, names[0]));
-    PLAN_TRY(plan, take(plan, l, GRAD_WEIGHT, l->width, names[1]));
-    PLAN_TRY(plan, take(plan, l, GRAD_BIAS, l->width, names[2]));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, GRAD_OUT, in->count, "gradOut", l->type));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, B_INPUT, in->count, "input", l->type));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, B_MEAN, l->rows, "mean", l->type));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, B_RSTD, l->rows, "rstd", l->type));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, B_WEIGHT, l->width, "weightOptional", l->type));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, GRAD_INPUT, in->count, names[0], l->type));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, GRAD_WEIGHT, l->width, names[1], l->type));
+    PLAN_TRY(plan, stage_values(plan, &l->staging, GRAD_BIAS, l->width, names[2], l->type));
     if (outputMask->values[1] || outputMask->values[2])
         l->partials = stage_reserve(&l->staging, row_norm_partials_bytes(l->rows, l->width));
     return plan_finish(plan, l->staging.bytes, workspaceSize, executor);

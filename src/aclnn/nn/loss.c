@@ -84,8 +84,7 @@ static int run_loss(struct plan *plan)
     j.out = stage_target(plan, s, OUT);
     j.partials = l->partials >= 0 ? stage_room(plan, l->partials) : NULL;
     parallel_for(blocks, LOSS_BLOCK, loss_blocks, &j);
-    REQUIRE(!j.failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for a block of losses",
-            operator_name((enum operator_id)plan->operator_id));
+    REQUIRE(!j.failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for a block of losses", plan_name(plan));
     if (!j.grad_out && l->reduction != REDUCE_NONE) {
         double total = 0;
         for (int64_t i = 0; i < blocks; ++i)

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "kernels/kernels.h"
@@ -39,8 +40,6 @@ static void run_tiles(void *argument, int64_t begin, int64_t end)
         t->kernel(&problem, &tile, scratch);
     }
 }
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Tiles of equal size: as large as the kernel takes, then smaller until every thread has work and the last ones end together. */
 static void choose_tiles(struct tiles *t, int64_t batches, bool vector)

@@ -91,7 +91,7 @@ static int check_targets(const struct plan *plan, const struct nll_job *j)
 {
     if (j->bad == 0)
         return 0;
-    return error_set(ERROR_RT_DEVICE_TASK, operator_name((enum operator_id)plan->operator_id),
+    return error_set(ERROR_RT_DEVICE_TASK, plan_name(plan),
                      "index out of bounds: target %lld at position %lld is out of bounds for %lld classes (ignore_index %lld)",
                      (long long)j->target[j->bad - 1], (long long)(j->bad - 1), (long long)j->l->classes, (long long)j->l->ignore);
 }

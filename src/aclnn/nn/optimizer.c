@@ -12,7 +12,7 @@ static const char *const adam_names[] = {"paramsRef", "expAvgsRef", "expAvgSqsRe
 /* Every list's tensors compute in the type that the parameter's staging gives; all of them must be floats. */
 static int choose_kernels(struct plan *plan, const struct foreach_job *job, int operands, const elementwise_fn *by_type)
 {
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     for (int64_t i = 0; i < job->count; ++i) {
         enum dtype compute = DTYPE_F32;
         for (int k = 0; k < operands; ++k) {
@@ -148,7 +148,7 @@ static const elementwise_fn *adam_kernels(bool amsgrad, bool scaled)
 
 static int check_fused_lists(struct plan *plan, const struct foreach_job *job, int same_shape, const char *const *names)
 {
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     for (int64_t i = 0; i < job->count; ++i)
         for (int k = 1; k < same_shape; ++k) {
             const struct view *const first = foreach_view(plan, job, i, 0), *const other = foreach_view(plan, job, i, k);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
+#include "aclnn/math/operand_check.h"
 #include "aclnn/nn/staging.h"
 #include "aclnnop/all_operators.h"
 #include "kernels/kernels.h"
@@ -17,8 +18,6 @@ struct pooling {
     int64_t planes, positions; /* positions: workspace offset of int32 indices */
     enum accumulate type;
 };
-
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
 
 /* --- shapes --------------------------------------------------------------------------------------------------------- */
 
@@ -38,17 +37,17 @@ static int read_pair(const struct plan *plan, const aclIntArray *array, const ch
                      const int64_t *otherwise, int64_t *height, int64_t *width)
 {
     if (!array || array->count == 0) {
-        REQUIRE(otherwise, ACLNN_ERROR_NULLPTR, "%s: %s is missing", name_of(plan), parameter);
+        REQUIRE(otherwise, ACLNN_ERROR_NULLPTR, "%s: %s is missing", plan_name(plan), parameter);
         *height = otherwise[0];
         *width = otherwise[1];
         return 0;
     }
-    REQUIRE(array->count <= 2, ACLNN_ERROR_PARAM, "%s: %s has %llu values; allowed are 1 or 2", name_of(plan), parameter,
+    REQUIRE(array->count <= 2, ACLNN_ERROR_PARAM, "%s: %s has %llu values; allowed are 1 or 2", plan_name(plan), parameter,
             (unsigned long long)array->count);
     *height = array->values[0];
     *width = array->values[array->count - 1];
     REQUIRE(*height >= least && *width >= least, ACLNN_ERROR_PARAM, "%s: %s is [%lld, %lld]; at least %lld is allowed",
-            name_of(plan), parameter, (long long)*height, (long long)*width, (long long)least);
+            plan_name(plan), parameter, (long long)*height, (long long)*width, (long long)least);
     return 0;
 }
 
@@ -66,40 +65,31 @@ static int set_windows(struct plan *plan, const struct windows *w, struct pool_s
     TRY(read_pair(plan, w->padding, "padding", 0, zeros, &s->pad_height, &s->pad_width));
     TRY(read_pair(plan, w->dilation, "dilation", 1, ones, &s->dilation_height, &s->dilation_width));
     REQUIRE(2 * s->pad_height <= s->kernel_height && 2 * s->pad_width <= s->kernel_width, ACLNN_ERROR_PARAM,
-            "%s: padding [%lld, %lld] is more than half of kernelSize [%lld, %lld]", name_of(plan), (long long)s->pad_height,
+            "%s: padding [%lld, %lld] is more than half of kernelSize [%lld, %lld]", plan_name(plan), (long long)s->pad_height,
             (long long)s->pad_width, (long long)s->kernel_height, (long long)s->kernel_width);
     const int64_t height =
         output_size(s->in_height, s->kernel_height, s->stride_height, s->pad_height, s->dilation_height, w->ceil_mode);
     const int64_t width = output_size(s->in_width, s->kernel_width, s->stride_width, s->pad_width, s->dilation_width, w->ceil_mode);
     REQUIRE(height > 0 && width > 0, ACLNN_ERROR_PARAM, "%s: input planes of %lld x %lld are too small for the kernel",
-            name_of(plan), (long long)s->in_height, (long long)s->in_width);
+            plan_name(plan), (long long)s->in_height, (long long)s->in_width);
     REQUIRE(height == s->out_height && width == s->out_width, ACLNN_ERROR_PARAM,
-            "%s: pooled planes must be %lld x %lld, not %lld x %lld", name_of(plan), (long long)height, (long long)width,
+            "%s: pooled planes must be %lld x %lld, not %lld x %lld", plan_name(plan), (long long)height, (long long)width,
             (long long)s->out_height, (long long)s->out_width);
-    return 0;
-}
-
-/* Floats everywhere; as torch has it, also integers for maxima, and i64 for means. */
-static int check_types(const struct plan *plan, enum dtype large, enum dtype small)
-{
-    if (large == small && plan->operator_id == OPERATOR_MaxPool2dWithIndices && dtype_kind(large) == KIND_INTEGER)
-        return 0;
-    if (large == small && plan->operator_id == OPERATOR_AvgPool2d && large == DTYPE_I64)
-        return 0;
-    REQUIRE(dtype_is_floating(large) && dtype_is_floating(small), ACLNN_ERROR_PARAM,
-            "%s: types %s and %s; allowed are f64, f32, f16, bf16", name_of(plan), dtype_name(large), dtype_name(small));
     return 0;
 }
 
 /* Sizes from the large side (input, its gradient) and the small side (output, its gradient). */
 static int set_planes(struct plan *plan, const struct view *large, const struct view *small, struct pooling *p)
 {
-    TRY(check_types(plan, (enum dtype)large->dtype, (enum dtype)small->dtype));
+    /* As torch has it, integers are for maxima, and i64 for means, too. */
+    const bool integers = plan->operator_id == OPERATOR_MaxPool2dWithIndices ||
+                          (plan->operator_id == OPERATOR_AvgPool2d && large->dtype == DTYPE_I64);
+    TRY(check_window_types(plan, (enum dtype)large->dtype, (enum dtype)small->dtype, integers));
     REQUIRE((large->ndim == 3 || large->ndim == 4) && small->ndim == large->ndim, ACLNN_ERROR_PARAM,
-            "%s: %s and %s must both have 3 or 4 dimensions", name_of(plan), view_text(large), view_text(small));
+            "%s: %s and %s must both have 3 or 4 dimensions", plan_name(plan), view_text(large), view_text(small));
     p->planes = 1;
     for (int d = 0; d < large->ndim - 2; ++d) {
-        REQUIRE(large->sizes[d] == small->sizes[d], ACLNN_ERROR_PARAM, "%s: %s and %s differ in batch or channels", name_of(plan),
+        REQUIRE(large->sizes[d] == small->sizes[d], ACLNN_ERROR_PARAM, "%s: %s and %s differ in batch or channels", plan_name(plan),
                 view_text(large), view_text(small));
         p->planes *= large->sizes[d];
     }
@@ -109,7 +99,8 @@ static int set_planes(struct plan *plan, const struct view *large, const struct 
     s->in_width = large->sizes[large->ndim - 1];
     s->out_height = small->sizes[small->ndim - 2];
     s->out_width = small->sizes[small->ndim - 1];
-    REQUIRE(s->in_height * s->in_width <= INT32_MAX, ACLNN_ERROR_PARAM, "%s: planes of more than 2^31 - 1 elements", name_of(plan));
+    REQUIRE(s->in_height * s->in_width <= INT32_MAX, ACLNN_ERROR_PARAM, "%s: planes of more than 2^31 - 1 elements",
+            plan_name(plan));
     p->type = accumulate_of((enum dtype)large->dtype);
     p->positions = -1;
     return 0;
@@ -180,7 +171,7 @@ static void max_backward_planes(void *argument, int64_t begin, int64_t end)
 
 static int finish_max(const struct plan *plan, const struct max_job *j)
 {
-    REQUIRE(!j->failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for a plane's positions", name_of(plan));
+    REQUIRE(!j->failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for a plane's positions", plan_name(plan));
     return 0;
 }
 
@@ -240,12 +231,12 @@ static int take_indices(struct plan *plan, struct pooling *p, int operand, bool 
     if (mask) {
         const int64_t taps = s->kernel_height * s->kernel_width, least = taps > 1 ? p->planes * out_plane(p) * 4 : 0;
         REQUIRE((v->dtype == DTYPE_I8 || v->dtype == DTYPE_U8) && v->contiguous && v->count >= least, ACLNN_ERROR_PARAM,
-                "%s: indices is %s; it must be contiguous i8 of [n, c, %lld, %lld]", name_of(plan), view_text(v), (long long)taps,
+                "%s: indices is %s; it must be contiguous i8 of [n, c, %lld, %lld]", plan_name(plan), view_text(v), (long long)taps,
                 (long long)((out_plane(p) + 15) / 16 + 1) * 32);
         return 0;
     }
     REQUIRE((v->dtype == DTYPE_I64 || v->dtype == DTYPE_I32) && v->count == p->planes * out_plane(p), ACLNN_ERROR_PARAM,
-            "%s: indices is %s; it must be i64 or i32 with %lld elements", name_of(plan), view_text(v),
+            "%s: indices is %s; it must be i64 or i32 with %lld elements", plan_name(plan), view_text(v),
             (long long)(p->planes * out_plane(p)));
     if (!(v->dtype == DTYPE_I32 && v->contiguous))
         stage_operand(plan, &p->staging, v, ACCUMULATE_I64);
@@ -277,7 +268,7 @@ static int plan_max(enum operator_id id, const aclTensor *self, const struct win
     stage_begin(&p->staging);
     PLAN_TRY(plan, set_planes(plan, in, o, p));
     p->adaptive = !w;
-    PLAN_TRY(plan, w ? set_windows(plan, w, &p->shape) : check_output_size(name_of(plan), output_size, o));
+    PLAN_TRY(plan, w ? set_windows(plan, w, &p->shape) : check_output_size(plan_name(plan), output_size, o));
     PLAN_TRY(plan, take_indices(plan, p, INDICES, id == OPERATOR_MaxPool2dWithMask));
     stage_operand(plan, &p->staging, in, p->type);
     stage_operand(plan, &p->staging, o, p->type);
@@ -297,7 +288,7 @@ static int plan_max_backward(enum operator_id id, const aclTensor *const *inputs
     struct pooling *const p = PLAN_IMMEDIATE(plan, struct pooling);
     stage_begin(&p->staging);
     PLAN_TRY(plan, set_planes(plan, dx, dy, p));
-    PLAN_REQUIRE(plan, view_same_sizes(self, dx), ACLNN_ERROR_PARAM, "%s: gradInput %s and self %s differ", name_of(plan),
+    PLAN_REQUIRE(plan, view_same_sizes(self, dx), ACLNN_ERROR_PARAM, "%s: gradInput %s and self %s differ", plan_name(plan),
                  view_text(dx), view_text(self));
     if (w)
         PLAN_TRY(plan, set_windows(plan, w, &p->shape));
@@ -415,7 +406,7 @@ static int plan_average(const struct average_request *q, uint64_t *workspace_siz
     if (q->windows)
         PLAN_TRY(plan, set_windows(plan, q->windows, &p->shape));
     else if (!q->backward)
-        PLAN_TRY(plan, check_output_size(name_of(plan), q->output_size, to));
+        PLAN_TRY(plan, check_output_size(plan_name(plan), q->output_size, to));
     p->shape.divisor = q->divisor;
     p->shape.count_padding = q->count_padding;
     stage_operand(plan, &p->staging, from, p->type);

@@ -117,12 +117,12 @@ static int set_cell(struct plan *plan, const struct view *state, const char *nam
     struct cell *const c = PLAN_IMMEDIATE(plan, struct cell);
     stage_begin(&c->staging);
     TRY(check_floating(plan, state, name));
-    REQUIRE(state->ndim == 2, ACLNN_ERROR_PARAM, "%s: %s is %s; it must have 2 dimensions (batch, hidden)",
-            operator_name((enum operator_id)plan->operator_id), name, view_text(state));
+    REQUIRE(state->ndim == 2, ACLNN_ERROR_PARAM, "%s: %s is %s; it must have 2 dimensions (batch, hidden)", plan_name(plan), name,
+            view_text(state));
     c->batch = state->sizes[0];
     c->hidden = state->sizes[1];
-    REQUIRE(c->hidden <= INT32_MAX, ACLNN_ERROR_PARAM, "%s: %s is %s; at most %d hidden elements",
-            operator_name((enum operator_id)plan->operator_id), name, view_text(state), INT32_MAX);
+    REQUIRE(c->hidden <= INT32_MAX, ACLNN_ERROR_PARAM, "%s: %s is %s; at most %d hidden elements", plan_name(plan), name,
+            view_text(state), INT32_MAX);
     c->type = accumulate_of((enum dtype)state->dtype);
     return 0;
 }

@@ -7,7 +7,7 @@
 int recurrent_sizes(struct plan *plan, const struct network *n, const int64_t **sizes)
 {
     const struct view *const v = &plan->operands[R_SIZES];
-    const char *const name = operator_name((enum operator_id)plan->operator_id);
+    const char *const name = plan_name(plan);
     *sizes = NULL;
     if (v->dtype == DTYPE_NONE)
         return 0;

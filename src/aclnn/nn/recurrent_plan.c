@@ -25,20 +25,10 @@ static const int gru_slots[LISTS] = {0, 1, 2, SAVED_PART, SAVED_HIDDEN, -1, -1};
 
 /* --- sizes ---------------------------------------------------------------------------------------------------------- */
 
-static void swap_dims(struct view *v)
-{
-    const int64_t size = v->sizes[0], stride = v->strides[0];
-    v->sizes[0] = v->sizes[1];
-    v->strides[0] = v->strides[1];
-    v->sizes[1] = size;
-    v->strides[1] = stride;
-    view_refresh(v);
-}
-
 /* Steps and batch as two dimensions, steps first, whatever the caller's form. */
-static int shape_rows(const struct plan *plan, const struct request *q, const struct network *n, int operand)
+static int shape_rows(struct plan *plan, const struct request *q, const struct network *n, int operand)
 {
-    struct view *const v = (struct view *)(uintptr_t)&plan->operands[operand];
+    struct view *const v = &plan->operands[operand];
     const bool packed = plan->operands[R_SIZES].dtype != DTYPE_NONE;
     if (v->dtype == DTYPE_NONE)
         return 0;
@@ -52,7 +42,8 @@ static int shape_rows(const struct plan *plan, const struct request *q, const st
         v->sizes[0] = n->steps;
         view_refresh(v);
     } else if (q->batch_first && !packed && v->ndim == 3) {
-        swap_dims(v);
+        view_swap_dims(v, 0, 1);
+        view_refresh(v);
     }
     REQUIRE(v->ndim == 3, ACLNN_ERROR_PARAM, "%s: %s is %s; 3 dimensions (steps, batch, features) are needed%s",
             operator_name(q->id), operand_names[q->backward][operand], view_text(v),
@@ -60,7 +51,7 @@ static int shape_rows(const struct plan *plan, const struct request *q, const st
     return 0;
 }
 
-static int set_sizes(const struct plan *plan, const struct request *q, struct network *n)
+static int set_sizes(struct plan *plan, const struct request *q, struct network *n)
 {
     const char *const name = operator_name(q->id);
     const struct view *const sizes = &plan->operands[R_SIZES], *const input = &plan->operands[R_INPUT];
@@ -105,7 +96,7 @@ static int check_list(const struct request *q, const aclTensorList *list, const 
 static int take(const struct plan *plan, const aclTensorList *list, int64_t i, const char *name, const int64_t *sizes, int ndim,
                 struct view *view)
 {
-    const char *const operator = operator_name((enum operator_id)plan->operator_id);
+    const char *const operator = plan_name(plan);
     const aclTensor *const t = list->tensors[i];
     REQUIRE(t, ACLNN_ERROR_NULLPTR, "%s: %s[%lld] is null", operator, name, (long long)i);
     REQUIRE(t->view.dtype == plan->operands[R_INPUT].dtype, ACLNN_ERROR_PARAM,

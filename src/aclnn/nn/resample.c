@@ -158,8 +158,8 @@ static int run_sums(struct plan *plan)
     else
         parallel_for(r->planes, 4 * r->most, run_planes, &j);
     stage_write_back(plan, &r->staging, TO);
-    REQUIRE(!j.failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for %lld elements of a plane",
-            operator_name((enum operator_id)plan->operator_id), (long long)r->most);
+    REQUIRE(!j.failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for %lld elements of a plane", plan_name(plan),
+            (long long)r->most);
     return 0;
 }
 

@@ -9,23 +9,6 @@
 
 enum { PARAMETER_BLOCKS = 16 };
 
-static double get(const void *values, enum accumulate type, int64_t i)
-{
-    if (!values)
-        return 0;
-    return type == ACCUMULATE_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
-}
-
-static void set(void *values, enum accumulate type, int64_t i, double value)
-{
-    if (!values)
-        return;
-    if (type == ACCUMULATE_F64)
-        ((double *)values)[i] = value;
-    else
-        ((float *)values)[i] = (float)value;
-}
-
 static void forward_rows(void *argument, int64_t begin, int64_t end)
 {
     const struct row_norm *const n = argument;
@@ -35,8 +18,8 @@ static void forward_rows(void *argument, int64_t begin, int64_t end)
         const char *const in = n->input + r * bytes;
         const double mean = n->uncentered ? 0 : k->sum(in, n->width) / (double)n->width;
         const double rstd = 1 / sqrt(k->square_sum(in, n->width, mean) / (double)n->width + n->eps);
-        set(n->mean, n->type, r, mean);
-        set(n->rstd, n->type, r, rstd);
+        staged_set_value(n->mean, n->type, r, mean);
+        staged_set_value(n->rstd, n->type, r, rstd);
         k->layer(in, n->weight, n->bias, n->out + r * bytes, n->width, mean, rstd);
     }
 }
@@ -53,7 +36,7 @@ static void backward_rows(void *argument, int64_t begin, int64_t end)
     const struct norm_float_kernels *const k = &kernels->norm->real[n->type];
     for (int64_t r = begin; r < end; ++r) {
         const int64_t at = r * n->width * accumulate_bytes(n->type);
-        const double mean = get(n->mean, n->type, r), rstd = get(n->rstd, n->type, r);
+        const double mean = staged_value(n->mean, n->type, r, 0), rstd = staged_value(n->rstd, n->type, r, 0);
         double sums[2];
         k->layer_sums(n->grad_out + at, n->input + at, n->weight, n->width, mean, rstd, sums);
         if (n->uncentered)
@@ -78,8 +61,8 @@ static void parameter_blocks(void *argument, int64_t begin, int64_t end)
         memset(bias, 0, (size_t)n->width * sizeof *bias);
         const int64_t last = (block + 1) * rows < n->rows ? (block + 1) * rows : n->rows;
         for (int64_t r = block * rows; r < last; ++r)
-            k->layer_parameters(n->grad_out + r * bytes, n->input + r * bytes, n->width, get(n->mean, n->type, r),
-                                get(n->rstd, n->type, r), weight, bias);
+            k->layer_parameters(n->grad_out + r * bytes, n->input + r * bytes, n->width, staged_value(n->mean, n->type, r, 0),
+                                staged_value(n->rstd, n->type, r, 0), weight, bias);
     }
 }
 
@@ -92,8 +75,8 @@ static void add_blocks(const struct row_norm *n)
             weight += n->partials[block * n->width + i];
             bias += n->partials[(blocks + block) * n->width + i];
         }
-        set(n->grad_weight, n->type, i, weight);
-        set(n->grad_bias, n->type, i, bias);
+        staged_set_value(n->grad_weight, n->type, i, weight);
+        staged_set_value(n->grad_bias, n->type, i, bias);
     }
 }
 

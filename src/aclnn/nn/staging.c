@@ -31,6 +31,17 @@ void stage_operand(struct plan *plan, struct staging *s, const struct view *view
     s->offset[index] = stage_reserve(s, (uint64_t)view->count * (uint64_t)accumulate_bytes(type));
 }
 
+int stage_values(struct plan *plan, struct staging *s, int operand, int64_t count, const char *parameter, enum accumulate type)
+{
+    const struct view *const v = &plan->operands[operand];
+    if (v->dtype == DTYPE_NONE)
+        return 0;
+    REQUIRE(v->count == count && dtype_is_floating((enum dtype)v->dtype), ACLNN_ERROR_PARAM,
+            "%s: %s is %s; it must hold %lld floating values", plan_name(plan), parameter, view_text(v), (long long)count);
+    stage_operand(plan, s, v, type);
+    return 0;
+}
+
 struct copy_job {
     struct view view; /* coalesced; at least one dimension */
     char *memory;

@@ -7,6 +7,7 @@
 #ifndef ACLNN_NN_STAGING_H
 #define ACLNN_NN_STAGING_H
 
+#include "aclnn/math/tile.h"
 #include "aclnn/plan.h"
 #include "base/pool.h"
 #include "kernels/convert.h"
@@ -32,6 +33,20 @@ static inline void *stage_room(struct plan *plan, int64_t offset) { return (char
 /* Copies between a view and contiguous memory, by the pool. */
 void stage_load(const struct view *view, enum accumulate type, void *memory);
 void stage_store(const struct view *view, enum accumulate type, const void *memory);
+
+/* One number of an operand as stage_read or stage_target gave it; an absent one reads as `otherwise`, and keeps nothing. */
+static inline double staged_value(const void *values, enum accumulate type, int64_t i, double otherwise)
+{
+    return values ? tile_value(values, type, i) : otherwise;
+}
+static inline void staged_set_value(void *values, enum accumulate type, int64_t i, double x)
+{
+    if (values)
+        tile_set_value(values, type, i, x);
+}
+
+/* Phase 1 of an operand of `count` floating values, in any shape, or none at all: checks and stages it. */
+int stage_values(struct plan *plan, struct staging *s, int operand, int64_t count, const char *parameter, enum accumulate type);
 
 /* a * b, or a large number: the cost of an item, which is only looked at, may overflow where tensors are empty. */
 static inline int64_t cost_of(int64_t a, int64_t b)

@@ -174,8 +174,7 @@ static int take(struct plan *plan, const struct request *q, struct sum_norm *n, 
     }
     const bool fits = wanted < 0 ? v->count == n->width || v->count == n->rows * n->width : v->count == wanted;
     REQUIRE(fits && dtype_is_floating((enum dtype)v->dtype), ACLNN_ERROR_PARAM, "%s: %s is %s; it must hold %lld floating values",
-            operator_name((enum operator_id)plan->operator_id), names[i], view_text(v),
-            (long long)(wanted < 0 ? n->width : wanted));
+            plan_name(plan), names[i], view_text(v), (long long)(wanted < 0 ? n->width : wanted));
     if (i != SECOND_OUT && i != SUM && !(i == X1 && n->sum >= 0))
         stage_operand(plan, &n->staging, v, n->type);
     return 0;

@@ -158,13 +158,12 @@ static int check_piece(struct plan *plan, struct pieces *p)
     const struct view *const o = plan->operands;
     TRY(check_floating(plan, &o[INPUT], names[INPUT]));
     REQUIRE(o[INPUT].ndim >= 2, ACLNN_ERROR_PARAM, "%s: input is %s; at least 2 dimensions (batch, channels) are needed",
-            operator_name((enum operator_id)plan->operator_id), view_text(&o[INPUT]));
+            plan_name(plan), view_text(&o[INPUT]));
     p->images = o[INPUT].sizes[0];
     p->channels = o[INPUT].sizes[1];
     int64_t count;
     REQUIRE(multiply_sizes(&o[INPUT], 2, o[INPUT].ndim, &p->plane) && !__builtin_mul_overflow(p->plane, p->images, &count),
-            ACLNN_ERROR_PARAM, "%s: input %s is too large", operator_name((enum operator_id)plan->operator_id),
-            view_text(&o[INPUT]));
+            ACLNN_ERROR_PARAM, "%s: input %s is too large", plan_name(plan), view_text(&o[INPUT]));
     p->type = accumulate_of((enum dtype)o[INPUT].dtype);
     for (int i = 0; i < OPERANDS; ++i) {
         if (o[i].dtype == DTYPE_NONE)

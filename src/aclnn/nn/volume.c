@@ -19,8 +19,6 @@ struct volumes {
     bool add;
 };
 
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-
 /* --- phase 2 ---------------------------------------------------------------------------------------------------------- */
 
 struct volume_job {
@@ -60,7 +58,7 @@ static int run_max(struct plan *plan)
         parallel_for(v->count, v->in, max_volumes, &j);
     stage_write_back(plan, &v->staging, 1);
     stage_write_back(plan, &v->staging, 2);
-    REQUIRE(!j.failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for a volume's positions", name_of(plan));
+    REQUIRE(!j.failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for a volume's positions", plan_name(plan));
     return 0;
 }
 
@@ -84,8 +82,8 @@ static int run_scatter(struct plan *plan)
     if (v->count * v->in > 0)
         parallel_for(v->count, v->in, scatter_volumes, &j);
     stage_write_back(plan, &v->staging, 1);
-    REQUIRE(j.outside == 0, ERROR_RT_DEVICE_TASK, "%s: %lld of the indices lie outside of a volume of %lld elements", name_of(plan),
-            (long long)j.outside, (long long)v->in);
+    REQUIRE(j.outside == 0, ERROR_RT_DEVICE_TASK, "%s: %lld of the indices lie outside of a volume of %lld elements",
+            plan_name(plan), (long long)j.outside, (long long)v->in);
     return 0;
 }
 
@@ -123,13 +121,13 @@ struct windows {
 static int read_values(const struct plan *plan, const aclIntArray *array, const char *parameter, int axes, int64_t least,
                        const int64_t *otherwise, int64_t *values)
 {
-    REQUIRE(array || otherwise, ACLNN_ERROR_NULLPTR, "%s: %s is null", name_of(plan), parameter);
+    REQUIRE(array || otherwise, ACLNN_ERROR_NULLPTR, "%s: %s is null", plan_name(plan), parameter);
     const uint64_t count = array ? array->count : 0;
     REQUIRE(count == 1 || count == (uint64_t)axes || (count == 0 && otherwise), ACLNN_ERROR_PARAM,
-            "%s: %s has %llu values; allowed are 1 or %d", name_of(plan), parameter, (unsigned long long)count, axes);
+            "%s: %s has %llu values; allowed are 1 or %d", plan_name(plan), parameter, (unsigned long long)count, axes);
     for (int a = 0; a < axes; ++a) {
         const int64_t value = count == 0 ? otherwise[AXES - axes + a] : array->values[count == 1 ? 0 : a];
-        REQUIRE(value >= least, ACLNN_ERROR_PARAM, "%s: %s[%d] is %lld; at least %lld is allowed", name_of(plan), parameter, a,
+        REQUIRE(value >= least, ACLNN_ERROR_PARAM, "%s: %s[%d] is %lld; at least %lld is allowed", plan_name(plan), parameter, a,
                 (long long)value, (long long)least);
         values[AXES - axes + a] = value;
     }
@@ -160,22 +158,14 @@ static int64_t window_count(const struct volume_shape *s, int a, bool ceil_mode)
     return out - (ceil_mode && (out - 1) * s->stride[a] >= s->in[a] + s->pad[a]);
 }
 
-/* Floats everywhere; as torch has it, also integers for maxima. */
-static int check_types(const struct plan *plan, enum dtype large, enum dtype small)
-{
-    if (large == small && plan->operator_id == OPERATOR_MaxPool3dWithArgmax && dtype_kind(large) == KIND_INTEGER)
-        return 0;
-    REQUIRE(dtype_is_floating(large) && dtype_is_floating(small), ACLNN_ERROR_PARAM,
-            "%s: types %s and %s; allowed are f64, f32, f16, bf16", name_of(plan), dtype_name(large), dtype_name(small));
-    return 0;
-}
-
 /* Volumes of the large side (input, its gradient) and the small side, in their last dimensions. */
 static int set_volumes(struct plan *plan, const struct view *large, const struct view *small, int axes, struct volumes *v)
 {
-    TRY(check_types(plan, (enum dtype)large->dtype, (enum dtype)small->dtype));
+    /* As torch has it, integers are for maxima only. */
+    const bool integers = plan->operator_id == OPERATOR_MaxPool3dWithArgmax;
+    TRY(check_window_types(plan, (enum dtype)large->dtype, (enum dtype)small->dtype, integers));
     REQUIRE((large->ndim == axes + 1 || large->ndim == axes + 2) && small->ndim == large->ndim, ACLNN_ERROR_PARAM,
-            "%s: %s and %s must both have %d or %d dimensions", name_of(plan), view_text(large), view_text(small), axes + 1,
+            "%s: %s and %s must both have %d or %d dimensions", plan_name(plan), view_text(large), view_text(small), axes + 1,
             axes + 2);
     v->count = v->in = v->out = 1;
     for (int a = 0; a < AXES; ++a)
@@ -187,11 +177,11 @@ static int set_volumes(struct plan *plan, const struct view *large, const struct
             v->out *= v->shape.out[a] = small->sizes[d];
             continue;
         }
-        REQUIRE(large->sizes[d] == small->sizes[d], ACLNN_ERROR_PARAM, "%s: %s and %s differ in batch or channels", name_of(plan),
+        REQUIRE(large->sizes[d] == small->sizes[d], ACLNN_ERROR_PARAM, "%s: %s and %s differ in batch or channels", plan_name(plan),
                 view_text(large), view_text(small));
         v->count *= large->sizes[d];
     }
-    REQUIRE(v->in <= INT32_MAX && (v->in > 0 || v->out == 0), ACLNN_ERROR_PARAM, "%s: volumes of %lld elements", name_of(plan),
+    REQUIRE(v->in <= INT32_MAX && (v->in > 0 || v->out == 0), ACLNN_ERROR_PARAM, "%s: volumes of %lld elements", plan_name(plan),
             (long long)v->in);
     v->type = accumulate_of((enum dtype)large->dtype);
     v->shape.adaptive = false;
@@ -203,9 +193,9 @@ static int check_windows(const struct plan *plan, const struct windows *w, struc
     TRY(set_windows(plan, w, AXES, s));
     for (int a = 0; a < AXES; ++a) {
         REQUIRE(2 * s->pad[a] <= s->kernel[a], ACLNN_ERROR_PARAM, "%s: padding[%d] is %lld, more than half of kernelSize %lld",
-                name_of(plan), a, (long long)s->pad[a], (long long)s->kernel[a]);
+                plan_name(plan), a, (long long)s->pad[a], (long long)s->kernel[a]);
         REQUIRE(window_count(s, a, w->ceil_mode) == s->out[a] && s->out[a] > 0, ACLNN_ERROR_PARAM,
-                "%s: %lld elements give %lld windows, not %lld", name_of(plan), (long long)s->in[a],
+                "%s: %lld elements give %lld windows, not %lld", plan_name(plan), (long long)s->in[a],
                 (long long)window_count(s, a, w->ceil_mode), (long long)s->out[a]);
     }
     return 0;
@@ -215,7 +205,7 @@ static int take_indices(struct plan *plan, struct volumes *v)
 {
     const struct view *const index = &plan->operands[2];
     TRY(check_index_dtype(plan, index, "indices"));
-    REQUIRE(index->count == v->count * v->out, ACLNN_ERROR_PARAM, "%s: indices is %s; it must have %lld elements", name_of(plan),
+    REQUIRE(index->count == v->count * v->out, ACLNN_ERROR_PARAM, "%s: indices is %s; it must have %lld elements", plan_name(plan),
             view_text(index), (long long)(v->count * v->out));
     stage_operand(plan, &v->staging, index, ACCUMULATE_I64);
     stage_operand(plan, &v->staging, &plan->operands[0], v->type);

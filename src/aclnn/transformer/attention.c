@@ -1,6 +1,7 @@
 /* Blocks of scores. See attention.h. */
 #include "aclnn/transformer/attention.h"
 
+#include "base/arithmetic.h"
 #include "kernels/kernels.h"
 
 enum dtype attention_dtype(const struct attention *a) { return a->type == ACCUMULATE_F64 ? DTYPE_F64 : DTYPE_F32; }
@@ -32,9 +33,9 @@ void attention_multiply(const struct gemm_problem *problem, enum accumulate type
     for (int64_t column = 0; column < problem->columns; column += k->tile_columns)
         for (int64_t row = 0; row < problem->rows; row += k->tile_rows) {
             const struct gemm_tile tile = {.row = row,
-                                           .rows = attention_least(k->tile_rows, problem->rows - row),
+                                           .rows = least(k->tile_rows, problem->rows - row),
                                            .column = column,
-                                           .columns = attention_least(k->tile_columns, problem->columns - column)};
+                                           .columns = least(k->tile_columns, problem->columns - column)};
             run(problem, &tile, gemm_scratch);
         }
 }
@@ -45,9 +46,9 @@ static void band_of_row(const struct attention_block *b, int64_t row, int64_t *f
     const struct attention *const a = b->a;
     const int64_t at = row + (a->from_end ? b->s->key_rows - b->s->query_rows : 0);
     *first = at - a->before > 0 ? at - a->before : 0;
-    *last = attention_least(at + a->after + 1, b->s->key_rows);
+    *last = least(at + a->after + 1, b->s->key_rows);
     if (*last < *first)
-        *last = *first = attention_least(*first, b->s->key_rows);
+        *last = *first = least(*first, b->s->key_rows);
 }
 
 void attention_visible(const struct attention_block *b, int64_t *first, int64_t *last)
@@ -73,7 +74,7 @@ static void hide_outside_band(const struct attention_block *b, int64_t row, char
     int64_t first, last;
     band_of_row(b, row, &first, &last);
     const int64_t shown = b->s->prefix > b->column ? b->s->prefix : b->column; /* the part before it stays as it is */
-    first = attention_least(first, end);
+    first = least(first, end);
     if (first > shown)
         k->hide(scores + (shown - b->column) * bytes, &hidden, 0, first - shown);
     last = last > shown ? last : shown;

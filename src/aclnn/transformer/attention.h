@@ -69,7 +69,6 @@ struct attention_block {
 
 static inline const struct attention *attention_of(const struct plan *plan) { return plan->extra; }
 static inline int64_t attention_bytes(const struct attention *a) { return accumulate_bytes(a->type); }
-static inline int64_t attention_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Address of the first element of a row of an operand's matrix; NULL when there is no such operand. */
 char *attention_row(const struct plan *plan, enum attention_operand which, int64_t batch, int64_t head, int64_t row);

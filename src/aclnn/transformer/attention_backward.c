@@ -7,6 +7,7 @@
 
 #include "aclnn/nn/staging.h"
 #include "aclnn/transformer/attention.h"
+#include "base/arithmetic.h"
 #include "kernels/kernels.h"
 
 struct backward_job {
@@ -175,12 +176,12 @@ static void run_key_head(const struct backward_job *j, int64_t batch, int64_t ke
     for (b.head = key_head * group; b.head < (key_head + 1) * group; ++b.head)
         for (b.row = 0; b.row < s->query_rows; b.row += ATTENTION_ROWS) {
             int64_t first, last;
-            b.rows = attention_least(ATTENTION_ROWS, s->query_rows - b.row);
+            b.rows = least(ATTENTION_ROWS, s->query_rows - b.row);
             attention_visible(&b, &first, &last);
             find_deltas(&b, room);
             memset(room->grad_query, 0, (size_t)(b.rows * a->width * bytes));
             for (b.column = first; b.column < last; b.column += ATTENTION_COLUMNS) {
-                b.columns = attention_least(ATTENTION_COLUMNS, last - b.column);
+                b.columns = least(ATTENTION_COLUMNS, last - b.column);
                 run_block(j, &b, room);
             }
             store_rows(&b, ATTENTION_GRAD_QUERY, b.head, s->query_start + b.row, b.rows, room->grad_query, a->width);
@@ -218,7 +219,6 @@ int attention_backward_run(struct plan *plan)
         pool_for(items, grain, run_items, &j);
     if (j.shift_gradient)
         stage_store(shift, a->type, j.shift_gradient);
-    REQUIRE(!j.failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for the gradients of a head",
-            operator_name((enum operator_id)plan->operator_id));
+    REQUIRE(!j.failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for the gradients of a head", plan_name(plan));
     return 0;
 }

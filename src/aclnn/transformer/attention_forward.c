@@ -6,6 +6,7 @@
 
 #include "aclnn/nn/staging.h"
 #include "aclnn/transformer/attention.h"
+#include "base/arithmetic.h"
 #include "kernels/kernels.h"
 
 struct forward_job {
@@ -100,7 +101,7 @@ static void run_queries(struct attention_block *b, struct forward_room *room)
         room->sum[i] = 0;
     }
     for (b->column = first; b->column < last; b->column += ATTENTION_COLUMNS) {
-        b->columns = attention_least(ATTENTION_COLUMNS, last - b->column);
+        b->columns = least(ATTENTION_COLUMNS, last - b->column);
         attention_scores(b, room->scores, room->row, room->gemm);
         for (int64_t i = 0; i < b->rows; ++i) {
             const double factor = k->step(room->scores + i * b->columns * bytes, b->columns, &room->maximum[i], &room->sum[i]);
@@ -129,7 +130,7 @@ static void run_items(void *argument, int64_t begin, int64_t end)
         b.head = item / j->query_blocks % a->heads;
         b.batch = item / j->query_blocks / a->heads;
         b.s = &a->sequences[b.batch];
-        b.rows = attention_least(ATTENTION_ROWS, b.s->query_rows - b.row);
+        b.rows = least(ATTENTION_ROWS, b.s->query_rows - b.row);
         if (b.rows > 0)
             run_queries(&b, &room);
     }
@@ -139,10 +140,9 @@ int attention_forward_run(struct plan *plan)
 {
     const struct attention *const a = attention_of(plan);
     struct forward_job j = {.plan = plan, .query_blocks = (a->query_rows + ATTENTION_ROWS - 1) / ATTENTION_ROWS};
-    const int64_t rows = attention_least(a->query_rows, ATTENTION_ROWS);
+    const int64_t rows = least(a->query_rows, ATTENTION_ROWS);
     if (plan->operands[ATTENTION_OUT].count > 0)
         parallel_for(a->batches * a->heads * j.query_blocks, rows * a->key_rows * (1 + a->width / 8), run_items, &j);
-    REQUIRE(!j.failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for a block of scores",
-            operator_name((enum operator_id)plan->operator_id));
+    REQUIRE(!j.failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for a block of scores", plan_name(plan));
     return 0;
 }

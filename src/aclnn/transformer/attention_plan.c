@@ -5,6 +5,7 @@
 
 #include "aclnn/math/operand_check.h"
 #include "aclnn/nn/staging.h"
+#include "base/arithmetic.h"
 
 enum { NO_DIMENSION = -1 };
 static const int64_t unlimited = (int64_t)1 << 40;
@@ -28,8 +29,6 @@ struct shape {
     int64_t batches, rows, heads, width;
 };
 
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-
 static int find_layout(const struct attention_request *q, const struct layout **layout)
 {
     const size_t count = sizeof layouts / sizeof layouts[0];
@@ -52,10 +51,10 @@ static int read_shape(const struct plan *plan, const struct layout *l, enum atte
                       struct shape *s)
 {
     const struct view *const v = &plan->operands[which];
-    REQUIRE(v->ndim == l->ndim, ACLNN_ERROR_PARAM, "%s: %s is %s; layout %s has %d dimensions", name_of(plan), parameters[which],
+    REQUIRE(v->ndim == l->ndim, ACLNN_ERROR_PARAM, "%s: %s is %s; layout %s has %d dimensions", plan_name(plan), parameters[which],
             view_text(v), l->name, l->ndim);
     REQUIRE(dtype_is_floating((enum dtype)v->dtype) && v->dtype == plan->operands[ATTENTION_QUERY].dtype, ACLNN_ERROR_PARAM,
-            "%s: %s is %s, query is %s; all must be of one type among f64, f32, f16, bf16", name_of(plan), parameters[which],
+            "%s: %s is %s, query is %s; all must be of one type among f64, f32, f16, bf16", plan_name(plan), parameters[which],
             view_text(v), view_text(&plan->operands[ATTENTION_QUERY]));
     s->batches = l->batch == NO_DIMENSION ? 1 : v->sizes[l->batch];
     s->rows = v->sizes[l->row];
@@ -69,7 +68,7 @@ static int read_shape(const struct plan *plan, const struct layout *l, enum atte
     s->heads = s->heads > 0 ? s->heads : 1;
     s->width = all / s->heads;
     REQUIRE(s->heads * s->width == all, ACLNN_ERROR_PARAM, "%s: the last dimension of %s %s isn't a whole number of heads",
-            name_of(plan), parameters[which], view_text(v));
+            plan_name(plan), parameters[which], view_text(v));
     return 0;
 }
 
@@ -90,7 +89,7 @@ static int check_result(const struct plan *plan, const struct layout *l, enum at
     struct shape s;
     TRY(read_shape(plan, l, which, wanted.heads, 0, &s));
     REQUIRE(s.batches == wanted.batches && s.rows == wanted.rows && s.heads == wanted.heads && s.width == wanted.width,
-            ACLNN_ERROR_PARAM, "%s: %s is %s; it must hold %lld batches, %lld rows, %lld heads of width %lld", name_of(plan),
+            ACLNN_ERROR_PARAM, "%s: %s is %s; it must hold %lld batches, %lld rows, %lld heads of width %lld", plan_name(plan),
             parameters[which], view_text(&plan->operands[which]), (long long)wanted.batches, (long long)wanted.rows,
             (long long)wanted.heads, (long long)wanted.width);
     set_place(plan, l, which, s.width, a);
@@ -100,17 +99,17 @@ static int check_result(const struct plan *plan, const struct layout *l, enum at
 static int set_matrices(struct plan *plan, const struct attention_request *q, const struct layout *l, struct attention *a)
 {
     struct shape query, key, value;
-    REQUIRE(q->heads > 0, ACLNN_ERROR_PARAM, "%s: headNum is %lld", name_of(plan), (long long)q->heads);
+    REQUIRE(q->heads > 0, ACLNN_ERROR_PARAM, "%s: headNum is %lld", plan_name(plan), (long long)q->heads);
     TRY(read_shape(plan, l, ATTENTION_QUERY, q->heads, 0, &query));
     TRY(read_shape(plan, l, ATTENTION_KEY, 0, query.width, &key));
     TRY(read_shape(plan, l, ATTENTION_VALUE, key.heads, 0, &value));
-    REQUIRE(query.heads == q->heads, ACLNN_ERROR_PARAM, "%s: headNum is %lld, but query is %s", name_of(plan), (long long)q->heads,
-            view_text(&plan->operands[ATTENTION_QUERY]));
+    REQUIRE(query.heads == q->heads, ACLNN_ERROR_PARAM, "%s: headNum is %lld, but query is %s", plan_name(plan),
+            (long long)q->heads, view_text(&plan->operands[ATTENTION_QUERY]));
     REQUIRE(key.width == query.width && key.batches == query.batches && value.batches == key.batches && value.rows == key.rows &&
                 value.heads == key.heads && key.heads > 0 && query.heads % key.heads == 0,
             ACLNN_ERROR_PARAM,
             "%s: query %s, key %s and value %s don't fit each other (batches and widths equal, heads of query a multiple of key's)",
-            name_of(plan), view_text(&plan->operands[ATTENTION_QUERY]), view_text(&plan->operands[ATTENTION_KEY]),
+            plan_name(plan), view_text(&plan->operands[ATTENTION_QUERY]), view_text(&plan->operands[ATTENTION_KEY]),
             view_text(&plan->operands[ATTENTION_VALUE]));
     a->type = accumulate_of((enum dtype)plan->operands[ATTENTION_QUERY].dtype);
     a->heads = query.heads;
@@ -149,7 +148,7 @@ static int set_sequences(struct plan *plan, const struct attention_request *q, c
         s->first_bit = bits;
         REQUIRE(s->query_rows >= 0 && s->key_rows >= 0 && s->query_start + s->query_rows <= all_queries &&
                     s->key_start + s->key_rows <= all_keys,
-                ACLNN_ERROR_PARAM, "%s: sequence %lld ends at query %lld and key %lld; there are %lld and %lld", name_of(plan),
+                ACLNN_ERROR_PARAM, "%s: sequence %lld ends at query %lld and key %lld; there are %lld and %lld", plan_name(plan),
                 (long long)i, (long long)(s->query_start + s->query_rows), (long long)(s->key_start + s->key_rows),
                 (long long)all_queries, (long long)all_keys);
         bits += a->heads * s->query_rows * s->key_rows;
@@ -164,7 +163,7 @@ static int set_sequences(struct plan *plan, const struct attention_request *q, c
         return 0;
     REQUIRE(q->keep >= 0 && (drop->dtype == DTYPE_U8 || drop->dtype == DTYPE_B8) && drop->contiguous &&
                 drop->count >= (bits + 7) / 8,
-            ACLNN_ERROR_PARAM, "%s: keepProb is %g and dropMask %s; it must hold %lld bits in contiguous u8", name_of(plan),
+            ACLNN_ERROR_PARAM, "%s: keepProb is %g and dropMask %s; it must hold %lld bits in contiguous u8", plan_name(plan),
             q->keep, drop->dtype == DTYPE_NONE ? "is missing" : view_text(drop), (long long)bits);
     a->drop_factor = q->keep > 0 ? 1 / q->keep : 0;
     return 0;
@@ -176,13 +175,13 @@ static int set_broadcast(struct plan *plan, enum attention_operand which, bool p
     const struct view *const v = &plan->operands[which];
     const int64_t wanted[] = {a->batches, a->heads, a->query_rows, a->key_rows};
     int64_t strides[4] = {0};
-    REQUIRE(v->ndim == 2 || v->ndim == 4, ACLNN_ERROR_PARAM, "%s: %s is %s; it must have 2 or 4 dimensions", name_of(plan),
+    REQUIRE(v->ndim == 2 || v->ndim == 4, ACLNN_ERROR_PARAM, "%s: %s is %s; it must have 2 or 4 dimensions", plan_name(plan),
             parameters[which], view_text(v));
     for (int d = 0; d < v->ndim; ++d) {
         const int at = 4 - v->ndim + d;
         const bool larger = packed && at >= 2 && v->sizes[d] > wanted[at];
         REQUIRE(v->sizes[d] == wanted[at] || v->sizes[d] == 1 || larger, ACLNN_ERROR_PARAM,
-                "%s: %s is %s; it must fit [%lld, %lld, %lld, %lld]", name_of(plan), parameters[which], view_text(v),
+                "%s: %s is %s; it must fit [%lld, %lld, %lld, %lld]", plan_name(plan), parameters[which], view_text(v),
                 (long long)wanted[0], (long long)wanted[1], (long long)wanted[2], (long long)wanted[3]);
         strides[at] = v->sizes[d] == 1 ? 0 : v->strides[d];
     }
@@ -199,11 +198,11 @@ static int set_mask(struct plan *plan, const struct attention_request *q, bool p
     const struct view *const v = &plan->operands[ATTENTION_MASK];
     const int64_t mode = q->sparse_mode;
     REQUIRE(mode >= DEFAULT && mode <= PREFIX_COMPRESSED, ACLNN_ERROR_PARAM, "%s: sparseMode is %lld; 0 to 6 are supported",
-            name_of(plan), (long long)mode);
+            plan_name(plan), (long long)mode);
     if (v->count == 0 || v->dtype == DTYPE_NONE)
         return 0;
     REQUIRE(v->dtype == DTYPE_B8 || v->dtype == DTYPE_U8, ACLNN_ERROR_PARAM, "%s: attenMask is %s; it must be bool or u8",
-            name_of(plan), view_text(v));
+            plan_name(plan), view_text(v));
     a->masked = mode == DEFAULT || mode == ALL || mode == PREFIX;
     a->banded = mode == DEFAULT || !a->masked;
     a->from_end = mode == CAUSAL_FROM_END || mode == BAND || mode == PREFIX_COMPRESSED;
@@ -214,9 +213,9 @@ static int set_mask(struct plan *plan, const struct attention_request *q, bool p
         a->banded = false;
     if (mode == PREFIX_COMPRESSED) {
         REQUIRE(q->prefix && (int64_t)q->prefix->count == a->batches, ACLNN_ERROR_PARAM,
-                "%s: sparseMode 6 needs a prefix for each of the %lld sequences", name_of(plan), (long long)a->batches);
+                "%s: sparseMode 6 needs a prefix for each of the %lld sequences", plan_name(plan), (long long)a->batches);
         for (int64_t i = 0; i < a->batches; ++i)
-            a->sequences[i].prefix = attention_least(q->prefix->values[i], a->sequences[i].key_rows);
+            a->sequences[i].prefix = least(q->prefix->values[i], a->sequences[i].key_rows);
     }
     return a->masked ? set_broadcast(plan, ATTENTION_MASK, packed, a) : 0;
 }
@@ -229,17 +228,17 @@ static int set_shift(struct plan *plan, const struct attention_request *q, bool 
     if (v->dtype == DTYPE_NONE || v->count == 0)
         return 0;
     REQUIRE(q->shift_kind == 0 || q->shift_kind == 1, ACLNN_ERROR_PARAM,
-            "%s: pseType is %lld; supported are 0 (scale, then add) and 1 (add, then scale)", name_of(plan),
+            "%s: pseType is %lld; supported are 0 (scale, then add) and 1 (add, then scale)", plan_name(plan),
             (long long)q->shift_kind);
     REQUIRE(dtype_is_floating((enum dtype)v->dtype), ACLNN_ERROR_PARAM,
-            "%s: realShift (pse) is %s; allowed are f64, f32, f16, bf16", name_of(plan), view_text(v));
+            "%s: realShift (pse) is %s; allowed are f64, f32, f16, bf16", plan_name(plan), view_text(v));
     a->shifted = true;
     TRY(set_broadcast(plan, ATTENTION_SHIFT, packed, a));
     if (!q->backward || gradient->dtype == DTYPE_NONE || gradient->count == 0)
         return 0;
     REQUIRE(view_same_sizes(v, gradient) && dtype_is_floating((enum dtype)gradient->dtype) &&
                 a->places[ATTENTION_SHIFT].column != 0,
-            ACLNN_ERROR_PARAM, "%s: dpse is %s, but pse is %s", name_of(plan), view_text(gradient), view_text(v));
+            ACLNN_ERROR_PARAM, "%s: dpse is %s, but pse is %s", plan_name(plan), view_text(gradient), view_text(v));
     struct view dense = *gradient; /* the sums' own layout */
     view_make_contiguous(&dense);
     struct attention_place *const p = &a->places[ATTENTION_GRAD_SHIFT];
@@ -261,7 +260,7 @@ static int set_statistic(struct plan *plan, enum attention_operand which, bool p
     const int64_t rows = packed ? plan->operands[ATTENTION_QUERY].sizes[0] : a->batches * a->query_rows;
     REQUIRE((v->dtype == DTYPE_F32 || v->dtype == DTYPE_F64) && v->ndim == (packed ? 3 : 4) && v->sizes[v->ndim - 1] > 0 &&
                 v->count == rows * a->heads * v->sizes[v->ndim - 1] && (packed || v->sizes[0] == a->batches),
-            ACLNN_ERROR_PARAM, "%s: %s is %s; it must be f32 with 8 lanes for each of %lld heads and %lld rows", name_of(plan),
+            ACLNN_ERROR_PARAM, "%s: %s is %s; it must be f32 with 8 lanes for each of %lld heads and %lld rows", plan_name(plan),
             parameters[which], v->dtype == DTYPE_NONE ? "missing" : view_text(v), (long long)a->heads, (long long)rows);
     struct attention_place *const p = &a->places[which];
     p->batch = packed ? 0 : v->strides[0];
@@ -270,7 +269,7 @@ static int set_statistic(struct plan *plan, enum attention_operand which, bool p
     p->head = v->strides[packed ? !heads_first : 1];
     p->row = v->strides[packed ? heads_first : 2];
     REQUIRE(v->sizes[packed ? !heads_first : 1] == a->heads, ACLNN_ERROR_PARAM, "%s: %s is %s, but there are %lld heads",
-            name_of(plan), parameters[which], view_text(v), (long long)a->heads);
+            plan_name(plan), parameters[which], view_text(v), (long long)a->heads);
     return 0;
 }
 
@@ -296,10 +295,10 @@ static int set_all(struct plan *plan, const struct attention_request *q, struct 
     TRY(add_operands(plan, q));
     const bool packed = layout->batch == NO_DIMENSION;
     const struct view *const query = &plan->operands[ATTENTION_QUERY];
-    REQUIRE(query->ndim == layout->ndim, ACLNN_ERROR_PARAM, "%s: query is %s; layout %s has %d dimensions", name_of(plan),
+    REQUIRE(query->ndim == layout->ndim, ACLNN_ERROR_PARAM, "%s: query is %s; layout %s has %d dimensions", plan_name(plan),
             view_text(query), layout->name, layout->ndim);
     REQUIRE(!packed || q->query_ends->count == q->key_ends->count, ACLNN_ERROR_PARAM, "%s: %llu query ends and %llu key ends",
-            name_of(plan), (unsigned long long)q->query_ends->count, (unsigned long long)q->key_ends->count);
+            plan_name(plan), (unsigned long long)q->query_ends->count, (unsigned long long)q->key_ends->count);
     const int64_t batches = packed ? (int64_t)q->query_ends->count : query->sizes[layout->batch];
     TRY(plan_extra(plan, sizeof *a + (size_t)batches * sizeof a->sequences[0], &memory));
     a = memory;

@@ -98,8 +98,7 @@ static int set_mask(struct plan *plan, struct masked_softmax *m)
     if (mask.dtype == DTYPE_NONE || m->triangle)
         return 0;
     REQUIRE((mask.dtype == DTYPE_B8 || mask.dtype == DTYPE_U8) && view_expand(&mask, x->sizes, x->ndim), ACLNN_ERROR_PARAM,
-            "%s: mask is %s; it must be bool and fit %s", operator_name((enum operator_id)plan->operator_id),
-            view_text(&plan->operands[MASK]), view_text(x));
+            "%s: mask is %s; it must be bool and fit %s", plan_name(plan), view_text(&plan->operands[MASK]), view_text(x));
     for (int d = 0; d < x->ndim; ++d)
         m->mask_strides[d] = mask.strides[d];
     return 0;

@@ -143,10 +143,9 @@ static int set_table(struct plan *plan, struct rotary *r, int64_t mode, int64_t 
 {
     void *memory;
     REQUIRE(mode >= 0 && mode < MODES, ACLNN_ERROR_PARAM, "%s: mode is %lld; 0 half, 1 interleave, 2 quarter, 3 interleave-half",
-            operator_name((enum operator_id)plan->operator_id), (long long)mode);
+            plan_name(plan), (long long)mode);
     REQUIRE(width % (mode == QUARTER ? 4 : 2) == 0 && width < INT32_MAX, ACLNN_ERROR_PARAM,
-            "%s: the last dimension has %lld elements, which can't be paired", operator_name((enum operator_id)plan->operator_id),
-            (long long)width);
+            "%s: the last dimension has %lld elements, which can't be paired", plan_name(plan), (long long)width);
     TRY(plan_extra(plan, (size_t)(3 * width) * sizeof(int32_t), &memory));
     int32_t *const source = memory, *const partner = source + width;
     float *const sign = (float *)(void *)(partner + width);
@@ -165,7 +164,7 @@ static int check_angles(const struct plan *plan, const struct view *x, const cha
         for (int d = 0; fits && d < x->ndim; ++d)
             fits = a->sizes[d] == x->sizes[d] || (d < x->ndim - 1 && a->sizes[d] == 1);
         REQUIRE(fits, ACLNN_ERROR_PARAM, "%s: %s is %s and %s %s; its sizes must be those or 1, the last one equal",
-                operator_name((enum operator_id)plan->operator_id), i == COSINE ? "cos" : "sin", view_text(a), name, view_text(x));
+                plan_name(plan), i == COSINE ? "cos" : "sin", view_text(a), name, view_text(x));
     }
     return 0;
 }
