@@ -21,6 +21,8 @@ CPU in each of its element types (`tests/capi`).
 
 "Types" are those of the operand that gives the operation its type; indices, masks and saved statistics have their own. `f` floating point, `bf16`
 bfloat16, `i` integers, `u8` unsigned bytes, `b8` bool, `c` complex, with their bits; *all* are these: {all}.
+The 8-bit floats `f8_e4m3fn`, `f8_e5m2` and `f8_e8m0` are only stored: operators that move, convert or compare elements take them
+(`stored_roles` in `src/aclnn/plan.c`), all others refuse them.
 """
 # Documented, but not among the pairs that the torch-npu wheel looks up: the page counts the wheel's.
 EXTRA = frozenset(

@@ -162,7 +162,8 @@ at::Scalar local_scalar_dense(const at::Tensor &self) {
   at::Scalar result;
   AT_DISPATCH_V2(self.scalar_type(), "_local_scalar_dense",
                  AT_WRAP([&] { result = at::Scalar(*reinterpret_cast<scalar_t *>(value)); }), AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX),
-                 at::kComplexHalf, at::kHalf, at::kBool, at::kBFloat16, AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES));
+                 at::kComplexHalf, at::kHalf, at::kBool, at::kBFloat16, AT_EXPAND(AT_FLOAT8_TYPES),
+                 AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES));
   return result;
 }
 

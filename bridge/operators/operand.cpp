@@ -29,6 +29,10 @@ int32_t acl_dtype(c10::ScalarType type) {
   case c10::ScalarType::Float8_e5m2: return ACL_FLOAT8_E5M2;
   case c10::ScalarType::Float8_e4m3fn: return ACL_FLOAT8_E4M3FN;
   case c10::ScalarType::Float8_e8m0fnu: return ACL_FLOAT8_E8M0;
+  case c10::ScalarType::Float8_e4m3fnuz:
+  case c10::ScalarType::Float8_e5m2fnuz:
+    TORCH_CHECK_TYPE(false, "dtype ", toString(type),
+                     " is not supported on npu; of the 8-bit floats, Float8_e4m3fn, Float8_e5m2 and Float8_e8m0fnu are");
   default: TORCH_CHECK_TYPE(false, "dtype ", toString(type), " is not supported on npu");
   }
 }

@@ -143,13 +143,81 @@ int plan_begin(enum operator_id id, plan_run_fn run, const uint64_t *workspace_s
     return 0;
 }
 
+/* Where operators take types that are only stored: in what torch's CPU lets move, convert or compare float8. */
+static int stored_roles(enum operator_id id)
+{
+    switch (id) {
+    case OPERATOR_Cast:
+    case OPERATOR_InplaceCopy:
+    case OPERATOR_ForeachCopy:
+    case OPERATOR_InplaceFillScalar:
+    case OPERATOR_InplaceFillTensor:
+    case OPERATOR_InplaceFillDiagonal:
+    case OPERATOR_InplaceZero:
+    case OPERATOR_ForeachZeroInplace:
+    case OPERATOR_InplaceOne:
+    case OPERATOR_Eye:
+    case OPERATOR_Cat:
+    case OPERATOR_Stack:
+    case OPERATOR_Flip:
+    case OPERATOR_Roll:
+    case OPERATOR_Repeat:
+    case OPERATOR_RepeatInterleave:
+    case OPERATOR_RepeatInterleaveWithDim:
+    case OPERATOR_RepeatInterleaveInt:
+    case OPERATOR_RepeatInterleaveIntWithDim:
+    case OPERATOR_ConstantPadNd:
+    case OPERATOR_StridedSlice:
+    case OPERATOR_Index:
+    case OPERATOR_IndexPutImpl:
+    case OPERATOR_IndexSelect:
+    case OPERATOR_GatherV3:
+    case OPERATOR_Embedding:
+    case OPERATOR_MaskedSelect:
+    case OPERATOR_SWhere:
+    case OPERATOR_Abs:
+    case OPERATOR_Mul:
+    case OPERATOR_InplaceMul: return ROLE_BOTH;
+    case OPERATOR_Equal:
+    case OPERATOR_EqTensor:
+    case OPERATOR_EqScalar:
+    case OPERATOR_NeTensor:
+    case OPERATOR_NeScalar:
+    case OPERATOR_IsFinite:
+    case OPERATOR_Any:
+    case OPERATOR_All:
+    case OPERATOR_ReduceSum: return ROLE_INPUT;
+    default: return 0;
+    }
+}
+
+enum dtype plan_stored_dtype(enum operator_id id, const struct aclTensor *tensor, enum operand_role role)
+{
+    const enum dtype dtype = dtype_from_acl(tensor->acl_dtype);
+    return dtype_is_stored_only(dtype) && (stored_roles(id) & (int)role) == (int)role ? dtype : DTYPE_NONE;
+}
+
+int plan_refuse_dtype(enum operator_id id, const struct aclTensor *tensor, const char *parameter)
+{
+    const enum dtype dtype = dtype_from_acl(tensor->acl_dtype);
+    if (dtype_is_stored_only(dtype))
+        return error_set(ACLNN_ERROR_PARAM, operator_name(id),
+                         "%s has data type %s, which this operator doesn't compute with; cast it to f32, f16 or bf16 first",
+                         parameter, dtype_name(dtype));
+    return error_set(ACLNN_ERROR_PARAM, operator_name(id), "%s has data type %d, which no operator here supports", parameter,
+                     tensor->acl_dtype);
+}
+
+static __attribute__((noinline, cold)) int add_stored(struct plan *plan, const struct aclTensor *tensor, enum operand_role role,
+                                                      const char *parameter, struct view **view);
+
 static int plan_add(struct plan *plan, const struct aclTensor *tensor, enum operand_role role, const char *parameter,
                     struct view **view)
 {
     const char *const name = plan_name(plan);
     REQUIRE(tensor, ACLNN_ERROR_NULLPTR, "%s: %s is null", name, parameter);
-    REQUIRE(tensor->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM, "%s: %s has data type %d, which no operator here supports", name,
-            parameter, tensor->acl_dtype);
+    if (__builtin_expect(tensor->view.dtype == DTYPE_NONE, 0))
+        return add_stored(plan, tensor, role, parameter, view);
     REQUIRE(tensor->view.data || tensor->view.count == 0, ACLNN_ERROR_NULLPTR, "%s: %s has elements but no memory", name,
             parameter);
     REQUIRE(plan->operand_count < PLAN_OPERANDS, ACLNN_ERROR_INNER, "%s: more than %d operands", name, PLAN_OPERANDS);
@@ -159,6 +227,18 @@ static int plan_add(struct plan *plan, const struct aclTensor *tensor, enum oper
     if (view)
         *view = &plan->operands[i];
     return 0;
+}
+
+static int add_stored(struct plan *plan, const struct aclTensor *tensor, enum operand_role role, const char *parameter,
+                      struct view **view)
+{
+    const enum operator_id id = (enum operator_id)plan->operator_id;
+    const enum dtype dtype = plan_stored_dtype(id, tensor, role);
+    if (dtype == DTYPE_NONE)
+        return plan_refuse_dtype(id, tensor, parameter);
+    struct aclTensor typed = *tensor;
+    typed.view.dtype = (uint8_t)dtype;
+    return plan_add(plan, &typed, role, parameter, view);
 }
 
 int plan_input(struct plan *plan, const struct aclTensor *tensor, const char *parameter, struct view **view)

@@ -62,13 +62,18 @@ struct plan {
 int plan_begin(enum operator_id id, plan_run_fn run, const uint64_t *workspace_size, struct aclOpExecutor *const *executor,
                struct plan **plan);
 /* Adds an operand and returns its view in *view (may be NULL). NULL tensor -> ACLNN_ERROR_NULLPTR naming the parameter;
- * a dtype outside dtype.def -> ACLNN_ERROR_PARAM. Operands keep their order of adding. */
+ * a dtype that the operator doesn't take (plan_stored_dtype) -> ACLNN_ERROR_PARAM. Operands keep their order of adding. */
 int plan_input(struct plan *plan, const struct aclTensor *tensor, const char *parameter, struct view **view);
 int plan_output(struct plan *plan, const struct aclTensor *tensor, const char *parameter, struct view **view);
 int plan_inout(struct plan *plan, const struct aclTensor *tensor, const char *parameter, struct view **view);
 /* An optional operand: a NULL tensor gives a view with data == NULL and dtype DTYPE_NONE. */
 int plan_optional(struct plan *plan, const struct aclTensor *tensor, enum operand_role role, const char *parameter,
                   struct view **view);
+/* The type of a tensor whose handle says DTYPE_NONE, for an operator that takes types which are only stored (float8) there: it moves,
+ * converts or compares them. DTYPE_NONE for all other operators, which so refuse such types without knowing of them. */
+enum dtype plan_stored_dtype(enum operator_id id, const struct aclTensor *tensor, enum operand_role role);
+/* The error for a tensor that is left at DTYPE_NONE. */
+int plan_refuse_dtype(enum operator_id id, const struct aclTensor *tensor, const char *parameter);
 /* Zeroed memory that lives as long as the plan; one block a plan. */
 int plan_extra(struct plan *plan, size_t bytes, void **memory);
 /* Hands the plan out. workspace: bytes that phase 2 must be given. Returns 0. */

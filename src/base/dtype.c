@@ -1,9 +1,10 @@
 /* Element type table and torch's promotion lattice. See dtype.h. */
 #include "base/dtype.h"
 
-const struct dtype_info dtype_infos[DTYPE_COUNT + 1] = {
+const struct dtype_info dtype_infos[DTYPE_ALL_COUNT + 1] = {
 #define DTYPE(tag, UPPER, code, type, size, kind_, compute_) \
     [DTYPE_##UPPER] = {.name = #tag, .acl = (code), .bytes = (size), .kind = KIND_##kind_, .compute = DTYPE_##compute_},
+#define STORED_DTYPE DTYPE
 #include "base/dtype.def"
 #undef DTYPE
     [DTYPE_NONE] = {.name = "none", .acl = -1, .bytes = 0, .kind = KIND_BOOL, .compute = DTYPE_NONE},
@@ -12,6 +13,7 @@ const struct dtype_info dtype_infos[DTYPE_COUNT + 1] = {
 /* Filled from the list; 0 means absent, so entries are stored plus one. */
 const uint8_t dtype_codes[DTYPE_ACL_CODES] = {
 #define DTYPE(tag, UPPER, code, type, bytes, kind, compute) [code] = DTYPE_##UPPER + 1,
+#define STORED_DTYPE DTYPE
 #include "base/dtype.def"
 #undef DTYPE
 };
@@ -39,7 +41,7 @@ static enum dtype promote_floats(enum dtype a, enum dtype b)
 
 enum dtype dtype_promote(enum dtype a, enum dtype b)
 {
-    if (a == b || a == DTYPE_NONE || b == DTYPE_NONE)
+    if (a == b || a >= DTYPE_COUNT || b >= DTYPE_COUNT)
         return a == b ? a : DTYPE_NONE;
     const enum dtype_kind ka = dtype_kind(a), kb = dtype_kind(b);
     if (ka == kb)

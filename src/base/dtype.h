@@ -20,8 +20,14 @@ enum dtype {
 #define DTYPE(tag, UPPER, code, type, bytes, kind, compute) DTYPE_##UPPER,
 #include "base/dtype.def"
 #undef DTYPE
-    DTYPE_COUNT,
-    DTYPE_NONE = DTYPE_COUNT /* a type that we know no arithmetic for */
+    DTYPE_COUNT, /* of the types that operators compute with */
+    DTYPE_BEFORE_STORED = DTYPE_COUNT - 1,
+#define DTYPE(...)
+#define STORED_DTYPE(tag, UPPER, code, type, bytes, kind, compute) DTYPE_##UPPER,
+#include "base/dtype.def"
+#undef DTYPE
+    DTYPE_ALL_COUNT,             /* with those that are only stored: what tables of moves and conversions are sized by */
+    DTYPE_NONE = DTYPE_ALL_COUNT /* a type that we know nothing of, or that an operator doesn't take */
 };
 
 /* Ordered as torch promotes: a later kind absorbs an earlier one. */
@@ -35,7 +41,7 @@ struct dtype_info {
     uint8_t compute;  /* enum dtype in which arithmetic runs */
 };
 
-extern const struct dtype_info dtype_infos[DTYPE_COUNT + 1];
+extern const struct dtype_info dtype_infos[DTYPE_ALL_COUNT + 1];
 
 /* DTYPE_NONE for a code that isn't in the list. */
 enum { DTYPE_ACL_CODES = 64 };
@@ -45,13 +51,14 @@ static inline enum dtype dtype_from_acl(int32_t code)
     return code < 0 || code >= DTYPE_ACL_CODES || dtype_codes[code] == 0 ? DTYPE_NONE : (enum dtype)(dtype_codes[code] - 1);
 }
 
-/* The type that torch's promotion gives two tensors of at least one dimension. */
+/* The type that torch's promotion gives two tensors of at least one dimension; types that are only stored promote with nothing. */
 enum dtype dtype_promote(enum dtype a, enum dtype b);
 
 static inline size_t dtype_bytes(enum dtype d) { return dtype_infos[d].bytes; }
 static inline const char *dtype_name(enum dtype d) { return dtype_infos[d].name; }
 static inline enum dtype_kind dtype_kind(enum dtype d) { return (enum dtype_kind)dtype_infos[d].kind; }
 static inline enum dtype dtype_compute(enum dtype d) { return (enum dtype)dtype_infos[d].compute; }
+static inline bool dtype_is_stored_only(enum dtype d) { return d >= DTYPE_COUNT && d < DTYPE_ALL_COUNT; }
 static inline bool dtype_is_floating(enum dtype d) { return dtype_infos[d].kind == KIND_FLOAT; }
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/float8.h"
 #include "base/half.h"
 #include "base/integer.h"
 #include "kernels/isa.h"
@@ -66,6 +67,12 @@ CONVERT(f16_to_f32, float, uint16_t, half_f16_to_f32(x))
 CONVERT(bf16_to_f32, float, uint16_t, half_bf16_to_f32(x))
 CONVERT(f32_to_f16, uint16_t, float, half_f16_from_f32(x))
 CONVERT(f32_to_bf16, uint16_t, float, half_bf16_from_f32(x))
+CONVERT(f8_e4m3fn_to_f32, float, uint8_t, float8_e4m3fn_to_f32(x))
+CONVERT(f8_e5m2_to_f32, float, uint8_t, float8_e5m2_to_f32(x))
+CONVERT(f32_to_f8_e4m3fn, uint8_t, float, float8_e4m3fn_from_f32(x))
+CONVERT(f32_to_f8_e5m2, uint8_t, float, float8_e5m2_from_f32(x))
+CONVERT(f8_e8m0_to_f32, float, uint8_t, float8_e8m0_to_f32(x))
+CONVERT(f32_to_f8_e8m0, uint8_t, float, float8_e8m0_from_f32(x))
 
 #define MOVES(bits, type)                                                                          \
     static void gather_##bits(void *out_, const void *in_, int64_t stride, size_t n)               \
@@ -197,7 +204,10 @@ const struct cast_kernels KERNEL_TABLE(cast_kernels) = {
                             ENTRIES_TO_COMPLEX(i32, I32) ENTRIES_TO_COMPLEX(i16, I16) ENTRIES_TO_COMPLEX(i8, I8)
                                 ENTRIES_TO_COMPLEX(u8, U8) ENTRIES_TO_COMPLEX(b8, B8) ENTRY_REAL(c64, C64, c128, C128)
                                     ENTRY_REAL(c128, C128, c64, C64) ENTRY_REAL(f32, F32, f16, F16) ENTRY_REAL(f32, F32, bf16, BF16)
-                                        ENTRY_REAL(f16, F16, f32, F32) ENTRY_REAL(bf16, BF16, f32, F32)},
+                                        ENTRY_REAL(f16, F16, f32, F32) ENTRY_REAL(bf16, BF16, f32, F32)
+                                            ENTRY_REAL(f32, F32, f8_e4m3fn, F8_E4M3FN) ENTRY_REAL(f32, F32, f8_e5m2, F8_E5M2)
+                                                ENTRY_REAL(f8_e4m3fn, F8_E4M3FN, f32, F32) ENTRY_REAL(f8_e5m2, F8_E5M2, f32, F32)
+                                                    ENTRY_REAL(f32, F32, f8_e8m0, F8_E8M0) ENTRY_REAL(f8_e8m0, F8_E8M0, f32, F32)},
     .gather = MOVE_ENTRIES(gather),
     .scatter = MOVE_ENTRIES(scatter),
     .fill = MOVE_ENTRIES(fill),

@@ -1,6 +1,7 @@
 /* Tile loads and stores. See convert.h. Compiled once per ISA; the unit-stride loops are the vectoriser's. */
 #include "kernels/convert.h"
 
+#include "base/float8.h"
 #include "base/half.h"
 #include "base/integer.h"
 #include "kernels/isa.h"
@@ -8,12 +9,18 @@
 #define READ_plain(x) (x)
 #define READ_f16(x) half_f16_to_f32(x)
 #define READ_bf16(x) half_bf16_to_f32(x)
+#define READ_f8_e4m3fn(x) float8_e4m3fn_to_f32(x)
+#define READ_f8_e5m2(x) float8_e5m2_to_f32(x)
+#define READ_f8_e8m0(x) float8_e8m0_to_f32(x)
 #define READ_bool(x) ((x) != 0)
 
 #define WRITE_f64(x) ((double)(x))
 #define WRITE_f32(x) ((float)(x))
 #define WRITE_f16(x) half_f16_from_f32((float)(x))
 #define WRITE_bf16(x) half_bf16_from_f32((float)(x))
+#define WRITE_f8_e4m3fn(x) float8_e4m3fn_from_f32((float)(x))
+#define WRITE_f8_e5m2(x) float8_e5m2_from_f32((float)(x))
+#define WRITE_f8_e8m0(x) float8_e8m0_from_f32((float)(x))
 #define WRITE_i64(x) INTEGER_I64(x)
 #define WRITE_i32(x) INTEGER_I32(x)
 #define WRITE_i16(x) INTEGER_I16(x)
@@ -55,7 +62,10 @@
     X(i16, int16_t, plain, A, a)          \
     X(i8, int8_t, plain, A, a)            \
     X(u8, uint8_t, plain, A, a)           \
-    X(b8, uint8_t, bool, A, a)
+    X(b8, uint8_t, bool, A, a)            \
+    X(f8_e4m3fn, uint8_t, f8_e4m3fn, A, a) \
+    X(f8_e5m2, uint8_t, f8_e5m2, A, a)     \
+    X(f8_e8m0, uint8_t, f8_e8m0, A, a)
 
 #define CONVERT_NARROW(tag, type, read)                                                      \
     static void load_narrow_##tag(void *tile_, const void *in_, int64_t stride, int64_t n)   \
@@ -80,7 +90,9 @@ TYPES(CONVERT, int64_t, i64)
 #define ROWS(function)                                                                        \
     ROW(function, F64, f64) ROW(function, F32, f32) ROW(function, F16, f16)                   \
     ROW(function, BF16, bf16) ROW(function, I64, i64) ROW(function, I32, i32)                 \
-    ROW(function, I16, i16) ROW(function, I8, i8) ROW(function, U8, u8) ROW(function, B8, b8)
+    ROW(function, I16, i16) ROW(function, I8, i8) ROW(function, U8, u8) ROW(function, B8, b8)     \
+    ROW(function, F8_E4M3FN, f8_e4m3fn) ROW(function, F8_E5M2, f8_e5m2) \
+    ROW(function, F8_E8M0, f8_e8m0)
 
 const struct convert_kernels KERNEL_TABLE(convert_kernels) = {
     .load = {ROWS(load)},

@@ -33,9 +33,9 @@ typedef void (*convert_load_fn)(void *tile, const void *in, int64_t stride, int6
 typedef void (*convert_store_fn)(void *out, int64_t stride, const void *tile, int64_t n);
 
 struct convert_kernels {
-    convert_load_fn load[DTYPE_COUNT][ACCUMULATE_COUNT]; /* NULL: complex */
-    convert_load_fn load_narrow[DTYPE_COUNT];            /* floats as i32 to tiles of i64; NULL: other types */
-    convert_store_fn store[DTYPE_COUNT][ACCUMULATE_COUNT];
+    convert_load_fn load[DTYPE_ALL_COUNT][ACCUMULATE_COUNT]; /* NULL: complex */
+    convert_load_fn load_narrow[DTYPE_ALL_COUNT];            /* floats as i32 to tiles of i64; NULL: other types */
+    convert_store_fn store[DTYPE_ALL_COUNT][ACCUMULATE_COUNT];
 };
 
 #endif

@@ -28,7 +28,7 @@ union elementwise_scalar {
 typedef void (*elementwise_fn)(void *const *operands, size_t n, const union elementwise_scalar *scalars);
 
 struct elementwise_kernels {
-    elementwise_fn run[ELEMENTWISE_COUNT][DTYPE_COUNT]; /* by the type computed in; NULL: not for this type */
+    elementwise_fn run[ELEMENTWISE_COUNT][DTYPE_ALL_COUNT]; /* by the type computed in; NULL: not for this type */
 };
 
 /* The type of a kernel's result, given the type that it computes in. */

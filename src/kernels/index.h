@@ -36,8 +36,8 @@ struct index_kernels {
     move_fn move[MOVE_SIZES];
     gather_fn gather[MOVE_SIZES];
     scatter_fn scatter[MOVE_SIZES];
-    update_fn update[UPDATE_COUNT][DTYPE_COUNT];
-    scatter_fn scatter_update[UPDATE_COUNT][DTYPE_COUNT];
+    update_fn update[UPDATE_COUNT][DTYPE_ALL_COUNT]; /* NULL: a type that is only stored */
+    scatter_fn scatter_update[UPDATE_COUNT][DTYPE_ALL_COUNT];
 };
 
 #endif

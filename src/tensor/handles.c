@@ -115,10 +115,11 @@ aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDat
         return NULL;
     }
     t->acl_dtype = (int32_t)dataType;
-    t->view.dtype = (uint8_t)dtype_from_acl((int32_t)dataType);
+    const enum dtype dtype = dtype_from_acl((int32_t)dataType);
+    t->view.dtype = (uint8_t)(dtype < DTYPE_COUNT ? dtype : DTYPE_NONE);
     t->storage = tensorDataAddr;
     t->offset = offset;
-    t->view.data = t->storage ? t->storage + offset * (int64_t)dtype_bytes((enum dtype)t->view.dtype) : NULL;
+    t->view.data = t->storage ? t->storage + offset * (int64_t)dtype_bytes(dtype) : NULL;
     t->format = (int32_t)format;
     t->storage_ndim = (uint8_t)storageDimsNum;
     for (uint64_t i = 0; i < storageDimsNum; ++i)
@@ -148,7 +149,7 @@ aclScalar *aclCreateScalar(void *value, aclDataType dataType)
 {
     const enum dtype dtype = dtype_from_acl((int32_t)dataType);
     struct aclScalar *s;
-    if (!value || dtype == DTYPE_NONE) {
+    if (!value || dtype >= DTYPE_COUNT) {
         error_set(value ? ACLNN_ERROR_PARAM : ACLNN_ERROR_NULLPTR, __func__, "value is %p, dataType is %d", value, (int)dataType);
         return NULL;
     }

@@ -18,7 +18,7 @@ enum { TENSOR_MAX_DIMS = 8 };
 struct view {
     char *data;
     int64_t count;
-    uint8_t dtype; /* enum dtype */
+    uint8_t dtype; /* enum dtype; a handle of a type that is only stored says DTYPE_NONE, see plan_stored_dtype */
     uint8_t ndim;
     bool contiguous;
     int64_t sizes[TENSOR_MAX_DIMS];

@@ -17,6 +17,7 @@ FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 COMPLEX = (torch.complex64, torch.complex128)
 ALL = (*FLOATS, *INTEGERS, torch.bool, *COMPLEX)
+FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu)  # only stored: moved, converted, compared
 TOLERANCES = {
     torch.float64: (1e-11, 1e-11),
     torch.complex128: (1e-11, 1e-11),
@@ -94,7 +95,7 @@ class Out:
         relative, absolute = TOLERANCES.get(expected.dtype, (0.0, 0.0))
         if self.exact:
             relative = absolute = 0.0
-        if expected.dtype == torch.bool:
+        if expected.dtype == torch.bool or expected.dtype in FLOAT8:
             actual, expected = actual.view(torch.uint8), expected.view(torch.uint8)
         close = torch.isclose(actual, expected, rtol=relative * self.loose, atol=absolute * self.loose, equal_nan=True)
         if bool(close.all()):

@@ -33,6 +33,9 @@ CODES = {
     torch.bool: 12,
     torch.complex64: 16,
     torch.complex128: 17,
+    torch.float8_e4m3fn: 36,
+    torch.float8_e5m2: 35,
+    torch.float8_e8m0fnu: 37,
 }
 REFUSED = 161002  # a parameter is invalid
 FORMAT_ND = 2

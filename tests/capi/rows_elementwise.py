@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from cases import ALL, COMPLEX, FLOATS, INTEGERS, Case, Optional, add, float_of, real, row, wide
+from cases import ALL, COMPLEX, FLOAT8, FLOATS, INTEGERS, Case, Optional, add, float_of, real, row, wide
 from library import Scalar, implemented
 
 Tensor = torch.Tensor
@@ -629,6 +629,11 @@ def cast(case: Case) -> Iterator[Any]:
         x = case.values(low=0, high=9)
         if castable(x, dtype):
             yield [case.put(x), dtype, case.out(x.to(dtype), exact=True)]
+    for dtype in FLOAT8:
+        x = case.values(dtype=torch.float32, low=0, high=120).to(dtype)
+        yield [case.put(x), case.dtype, case.out(x.to(torch.float32).to(case.dtype), exact=True)]
+        x = case.values(low=-70000, high=70000) if case.dtype in FLOATS[:2] else case.values(low=-120, high=120)
+        yield [case.put(x), dtype, case.out(x.to(dtype), exact=True)]
 
 
 @row("InplaceCopy")
@@ -637,6 +642,9 @@ def copy(case: Case) -> Iterator[Any]:
         x = case.values(dtype=dtype, low=0, high=9)
         if castable(x, case.dtype):
             yield [case.inout(case.values(), x.to(case.dtype), exact=True), case.put(x)]
+    for dtype in FLOAT8:
+        x = case.values(dtype=torch.float32, low=0, high=120).to(dtype)
+        yield [case.inout(torch.zeros_like(x), x, exact=True), case.put(x)]
     if case.shape and case.shape[0]:
         x = case.values(case.shape[-1:])
         yield [case.inout(case.values(), x.expand(case.shape), exact=True), case.put(x)]

@@ -108,8 +108,9 @@ static const char *take_char(struct bytes *b)
     return known[take_byte(b) % 16];
 }
 
-static const int32_t dtypes[] = {ACL_FLOAT, ACL_FLOAT16, ACL_BF16,     ACL_DOUBLE,    ACL_INT64,   ACL_INT32,   ACL_INT16, ACL_INT8,
-                                 ACL_UINT8, ACL_BOOL,    16 /* c64 */, 17 /* c128 */, 29 /* i4 */, 7 /* u16 */, -1,        1000};
+static const int32_t dtypes[] = {ACL_FLOAT,         ACL_FLOAT16,     ACL_BF16,    ACL_DOUBLE,  ACL_INT64,    ACL_INT32,
+                                 ACL_INT16,         ACL_INT8,        ACL_UINT8,   ACL_BOOL,    16 /* c64 */, 17 /* c128 */,
+                                 ACL_FLOAT8_E4M3FN, ACL_FLOAT8_E5M2, 29 /* i4 */, 7 /* u16 */, -1,           1000};
 
 static int32_t take_dtype(struct bytes *b)
 {
@@ -455,7 +456,7 @@ static void run_input(const uint8_t *data, size_t size, int chosen)
     const int which = chosen >= 0 ? chosen : (int)(number % OPERATOR_CALLS);
     const struct operator_calls *const calls = &operator_calls[which];
     const uint8_t type = take_byte(b);
-    b->base_dtype = dtypes[type < 140 ? 0 : type % 12];
+    b->base_dtype = dtypes[type < 140 ? 0 : type % 14];
     b->base_ndim = take_byte(b) % 6;
     for (int i = 0; i < b->base_ndim; ++i)
         b->base_sizes[i] = take_size(b);

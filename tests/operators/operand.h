@@ -6,6 +6,7 @@
 
 #include "aclnn/acl_meta.h"
 #include "base/dtype.h"
+#include "base/float8.h"
 #include "base/half.h"
 #include "check.h"
 
@@ -39,6 +40,9 @@ static inline double operand_load(enum dtype dtype, const void *p)
     case DTYPE_I8: return *(const int8_t *)p;
     case DTYPE_U8:
     case DTYPE_B8: return *(const uint8_t *)p;
+    case DTYPE_F8_E4M3FN: return float8_e4m3fn_to_f32(*(const uint8_t *)p);
+    case DTYPE_F8_E5M2: return float8_e5m2_to_f32(*(const uint8_t *)p);
+    case DTYPE_F8_E8M0: return float8_e8m0_to_f32(*(const uint8_t *)p);
     case DTYPE_C64: return ((const float *)p)[0];
     default: return ((const double *)p)[0];
     }
@@ -57,6 +61,9 @@ static inline void operand_store(enum dtype dtype, void *p, double x)
     case DTYPE_I8: *(int8_t *)p = (int8_t)(int64_t)x; break;
     case DTYPE_U8: *(uint8_t *)p = (uint8_t)(int64_t)x; break;
     case DTYPE_B8: *(uint8_t *)p = x != 0; break;
+    case DTYPE_F8_E4M3FN: *(uint8_t *)p = float8_e4m3fn_from_f32((float)x); break;
+    case DTYPE_F8_E5M2: *(uint8_t *)p = float8_e5m2_from_f32((float)x); break;
+    case DTYPE_F8_E8M0: *(uint8_t *)p = float8_e8m0_from_f32((float)x); break;
     case DTYPE_C64:
         ((float *)p)[0] = (float)x;
         ((float *)p)[1] = 0;

@@ -105,15 +105,15 @@ int main(void)
     CHECK_OK(aclInit(NULL));
     CHECK_OK(aclrtSetDevice(0));
     static const int64_t widths[] = {0, 1, 9, 200, 3000};
-    for (int to = 0; to < DTYPE_COUNT; ++to)
-        for (int from = 0; from < DTYPE_COUNT; ++from)
+    for (int to = 0; to < DTYPE_ALL_COUNT; ++to)
+        for (int from = 0; from < DTYPE_ALL_COUNT; ++from)
             for (int w = 0; w < 5; ++w)
                 test_pair((enum dtype)to, (enum dtype)from, (enum layout)((to + w) % LAYOUT_COUNT),
                           (enum layout)((from + w / 2) % LAYOUT_COUNT), widths[w]);
     test_edges();
     test_diagonal(0);
     test_diagonal(1);
-    for (int d = 0; d < DTYPE_COUNT; ++d) {
+    for (int d = 0; d < DTYPE_ALL_COUNT; ++d) {
         test_transpose((enum dtype)d, 300, 517);
         test_transpose((enum dtype)d, 33, 1000);
     }

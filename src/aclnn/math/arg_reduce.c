@@ -205,7 +205,8 @@ static int equal_checked(struct plan *plan, const aclTensor *self, const aclTens
     TRY(plan_input(plan, other, "other", &b));
     TRY(plan_output(plan, out, "out", &result));
     TRY(check_not_complex(plan, result, "out"));
-    if (dtype_kind((enum dtype)a->dtype) == KIND_COMPLEX || dtype_kind((enum dtype)b->dtype) == KIND_COMPLEX)
+    if (dtype_kind((enum dtype)a->dtype) == KIND_COMPLEX || dtype_kind((enum dtype)b->dtype) == KIND_COMPLEX ||
+        dtype_is_stored_only((enum dtype)a->dtype) || dtype_is_stored_only((enum dtype)b->dtype))
         TRY(check_same_dtype(plan, a, "self", b, "other"));
     if (result->count != 1)
         return error_set(ACLNN_ERROR_PARAM, "aclnnEqual", "out is %s; it takes one value", view_text(result));

@@ -44,10 +44,14 @@ static int copy_views(struct plan *plan, const aclTensorList *tensors)
     for (uint64_t i = 0; i < tensors->count; ++i) {
         const aclTensor *const t = tensors->tensors[i];
         TRY(check_not_null(plan, t, "an entry of tensors"));
-        if (t->view.dtype == DTYPE_NONE || (!t->view.data && t->view.count > 0))
-            return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "tensors[%llu] has data type %d or no memory",
-                             (unsigned long long)i, t->acl_dtype);
-        plan->extra_views[plan->extra_view_count++] = t->view;
+        struct view *const view = &plan->extra_views[plan->extra_view_count++];
+        *view = t->view;
+        if (view->dtype == DTYPE_NONE)
+            view->dtype = (uint8_t)plan_stored_dtype((enum operator_id)plan->operator_id, t, ROLE_INPUT);
+        if (view->dtype == DTYPE_NONE)
+            return plan_refuse_dtype((enum operator_id)plan->operator_id, t, "an entry of tensors");
+        if (!view->data && view->count > 0)
+            return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "tensors[%llu] has elements but no memory", (unsigned long long)i);
     }
     return 0;
 }

@@ -120,13 +120,11 @@ static int check_inputs(const struct elementwise_call *call)
     for (int i = 0; i < call->input_count; ++i) {
         const struct elementwise_input *const in = &call->inputs[i];
         REQUIRE(in->tensor || in->scalar, ACLNN_ERROR_NULLPTR, "%s: %s is null", name, in->name);
-        REQUIRE(!in->tensor || in->tensor->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM,
-                "%s: %s has data type %d, which no operator here supports", name, in->name, in->tensor->acl_dtype);
+        if (in->tensor && in->tensor->view.dtype == DTYPE_NONE)
+            return plan_refuse_dtype(call->id, in->tensor, in->name);
     }
     REQUIRE(call->out.tensor, ACLNN_ERROR_NULLPTR, "%s: %s is null", name, call->out.name);
-    REQUIRE(call->out.tensor->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM,
-            "%s: %s has data type %d, which no operator here supports", name, call->out.name, call->out.tensor->acl_dtype);
-    return 0;
+    return call->out.tensor->view.dtype == DTYPE_NONE ? plan_refuse_dtype(call->id, call->out.tensor, call->out.name) : 0;
 }
 
 static int check_shape(const struct elementwise_call *call)
@@ -418,12 +416,22 @@ static double round_to_half(double value, enum dtype half)
                              : (double)half_bf16_to_f32(half_bf16_from_f32((float)value));
 }
 
+static double round_to_stored(double value, enum dtype stored)
+{
+    uint8_t rounded;
+    convert_elements(&rounded, stored, &value, DTYPE_F64, 1);
+    convert_elements(&value, DTYPE_F64, &rounded, stored, 1);
+    return value;
+}
+
 static union elementwise_scalar constant_of(const struct elementwise_call *call, const struct aclScalar *scalar,
                                             enum dtype promoted)
 {
     union elementwise_scalar value = elementwise_scalar_from(scalar, promoted);
     if (is_half(promoted) && !(call->flags & CALL_EXACT_SCALARS))
         value.f64 = round_to_half(value.f64, promoted);
+    else if (dtype_is_stored_only(promoted))
+        value.f64 = round_to_stored(value.f64, promoted);
     return value;
 }
 
@@ -546,8 +554,60 @@ static int check_call(const struct elementwise_call *call, enum dtype *promoted)
     return check_shape(call);
 }
 
+/* --- operands of types that are only stored ------------------------------------------------------------------------ */
+
+static bool is_stored(enum operator_id id, const struct aclTensor *tensor, enum operand_role role)
+{
+    return tensor && tensor->view.dtype == DTYPE_NONE && plan_stored_dtype(id, tensor, role) != DTYPE_NONE;
+}
+
+static bool has_stored(const struct elementwise_call *call)
+{
+    bool found = is_stored(call->id, call->out.tensor, ROLE_OUTPUT);
+    for (int i = 0; i < call->input_count; ++i)
+        found |= is_stored(call->id, call->inputs[i].tensor, ROLE_INPUT);
+    return found;
+}
+
+/* Gives *operand a handle that tells the type; where elements only move, any type of their size does. */
+static void type_stored(const struct elementwise_call *call, struct elementwise_input *operand, enum operand_role role,
+                        struct aclTensor *handle)
+{
+    if (!is_stored(call->id, operand->tensor, role))
+        return;
+    *handle = *operand->tensor;
+    handle->view.dtype = (uint8_t)(call->rule == RULE_RAW ? DTYPE_U8 : plan_stored_dtype(call->id, handle, role));
+    operand->tensor = handle;
+}
+
+/* Nothing promotes with such a type, so all tensors are of it, but for a mask and a result of truth values. */
+static __attribute__((noinline, cold)) int plan_stored(const struct elementwise_call *call, uint64_t *workspace_size,
+                                                       struct aclOpExecutor **executor)
+{
+    struct aclTensor handles[ELEMENTWISE_OPERANDS];
+    struct elementwise_call typed = *call;
+    const int first = call->flags & CALL_MASK_FIRST ? 1 : 0;
+    const bool same_out = elementwise_infos[call->kernel].result != RESULT_BOOL;
+    const struct aclTensor *model = same_out ? call->out.tensor : NULL;
+    for (int i = first; i < call->input_count; ++i) {
+        const struct aclTensor *const t = call->inputs[i].tensor;
+        REQUIRE(!model || !t || t->acl_dtype == model->acl_dtype, ACLNN_ERROR_PARAM,
+                "%s: %s has data type %d and another operand %d; with float8 all must be of one type", operator_name(call->id),
+                call->inputs[i].name, t->acl_dtype, model->acl_dtype);
+        REQUIRE(!call->inputs[i].scalar || dtype_kind(call->inputs[i].scalar->dtype) != KIND_COMPLEX, ACLNN_ERROR_PARAM,
+                "%s: %s is complex; with float8 real numbers are allowed", operator_name(call->id), call->inputs[i].name);
+        model = t ? t : model;
+        type_stored(call, &typed.inputs[i], ROLE_INPUT, &handles[i]);
+    }
+    if (same_out)
+        type_stored(call, &typed.out, ROLE_OUTPUT, &handles[ELEMENTWISE_OPERANDS - 1]);
+    return elementwise_plan_passes(&typed, 1, workspace_size, executor);
+}
+
 int elementwise_plan(const struct elementwise_call *call, uint64_t *workspace_size, struct aclOpExecutor **executor)
 {
+    if (__builtin_expect(has_stored(call), 0))
+        return plan_stored(call, workspace_size, executor);
     return elementwise_plan_passes(call, 1, workspace_size, executor);
 }
 

@@ -479,6 +479,8 @@ aclnnStatus aclnnIndexPutImplGetWorkspaceSize(aclTensor *selfRef, const aclTenso
     *PLAN_IMMEDIATE(plan, struct list_job) = (struct list_job){.writes = true, .accumulate = accumulate};
     PLAN_TRY(plan, plan_inout(plan, selfRef, "selfRef", &to));
     PLAN_TRY(plan, plan_input(plan, values, "values", &from));
+    PLAN_REQUIRE(plan, !accumulate || !dtype_is_stored_only((enum dtype)to->dtype), ACLNN_ERROR_PARAM,
+                 "aclnnIndexPutImpl: selfRef is %s, a type without sums; only accumulate = false is allowed", view_text(to));
     PLAN_TRY(plan, list_checked(plan, to, from, indices));
     return finish_by_size(plan, 0, workspaceSize, executor);
 }

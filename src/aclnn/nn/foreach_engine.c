@@ -13,9 +13,8 @@ static int check_lists(enum operator_id id, int lists, const struct aclTensorLis
         for (uint64_t i = 0; i < tensors[k]->count; ++i) {
             const struct aclTensor *const t = tensors[k]->tensors[i];
             REQUIRE(t, ACLNN_ERROR_NULLPTR, "%s: %s[%llu] is null", name, names[k], (unsigned long long)i);
-            REQUIRE(t->view.dtype != DTYPE_NONE, ACLNN_ERROR_PARAM,
-                    "%s: %s[%llu] has data type %d, which no operator here supports", name, names[k], (unsigned long long)i,
-                    t->acl_dtype);
+            if (t->view.dtype == DTYPE_NONE && plan_stored_dtype(id, t, ROLE_BOTH) == DTYPE_NONE)
+                return plan_refuse_dtype(id, t, names[k]);
             REQUIRE(t->view.data || t->view.count == 0, ACLNN_ERROR_NULLPTR, "%s: %s[%llu] has elements but no memory", name,
                     names[k], (unsigned long long)i);
         }
@@ -54,8 +53,11 @@ int foreach_begin(struct plan *plan, int lists, const struct aclTensorList *cons
     job->starts = (int64_t *)(void *)(memory + view_bytes + item_bytes);
     for (size_t i = 0; i < count; ++i) {
         struct view *const views = plan->extra_views + i * (size_t)lists;
-        for (int k = 0; k < lists; ++k)
+        for (int k = 0; k < lists; ++k) {
             views[k] = tensors[k]->tensors[i]->view;
+            if (views[k].dtype == DTYPE_NONE)
+                views[k].dtype = (uint8_t)plan_stored_dtype(id, tensors[k]->tensors[i], ROLE_BOTH);
+        }
         if (shapes == FOREACH_SAME_SHAPES)
             TRY(check_item(id, views, lists, (int64_t)i, names));
         job->starts[i + 1] = job->starts[i] + views[0].count;
