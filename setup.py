@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import filecmp
 import importlib.metadata
+import importlib.util
 import os
 import re
 import shutil
@@ -143,6 +144,15 @@ def benchmarks() -> dict[str, Path]:
     return {f"bench/{name}.py": ROOT / f"bench/{name}.py" for name in names}
 
 
+def link_lapack(destination: Path) -> None:
+    """Puts the package with LAPACK beside ours, where an installation has both: there the C libraries look for it."""
+    spec = importlib.util.find_spec("scipy_openblas32")
+    if spec and spec.origin:
+        link(Path(spec.origin).parent.resolve(), destination / "scipy_openblas32")
+    else:
+        print("decompositions of matrices won't work: pip install scipy-openblas32, and build again", file=sys.stderr)
+
+
 class BridgeBuild(BuildExtension):
     """build_ext: C libraries, generated wrappers, then the extension module torchtitan_npu._bridge."""
 
@@ -221,6 +231,7 @@ class InTree(Command):
             stale.unlink()
         for name in sources:
             link(ROOT / "python" / name, destination / name)
+        link_lapack(destination)
         self.distribution.in_tree = True
         build = self.distribution.get_command_obj("build_ext")
         build.build_lib = str(destination)
@@ -257,7 +268,7 @@ setup(
     py_modules=["softnpu_autoload", "softnpu_command"],
     package_data={PACKAGE: ["py.typed", "*.pyi"]},
     ext_modules=[extension()],
-    install_requires=[f"torch=={TORCH_MINOR[0]}.{TORCH_MINOR[1]}.*"],
+    install_requires=[f"torch=={TORCH_MINOR[0]}.{TORCH_MINOR[1]}.*", "scipy-openblas32>=0.3.30"],
     cmdclass={"build_ext": BridgeBuild, "in_tree": InTree},
     options={"build": {"build_base": str(TORCH_BUILD / "wheel")}, "egg_info": {"egg_base": str(TORCH_BUILD)}},
 )

@@ -30,13 +30,6 @@ endforeach()
 # GCC 12 makes fused multiply-adds of complex products when it vectorises them, contraction or not.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/elementwise_complex.c PROPERTIES COMPILE_OPTIONS
                             "-fno-tree-vectorize;-fno-tree-slp-vectorize")
-# C's complex product looks for infinities after each multiplication; decompositions have none.
-include(CheckCCompilerFlag)
-check_c_compiler_flag(-fcx-limited-range HAS_CX_LIMITED_RANGE) # clang before 18 hasn't
-if(HAS_CX_LIMITED_RANGE)
-  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/linalg.c PROPERTIES COMPILE_OPTIONS "-fcx-limited-range")
-endif()
-
 add_library(core_kernel_select OBJECT ${CMAKE_SOURCE_DIR}/src/kernels/select.c)
 target_include_directories(core_kernel_select PRIVATE ${CMAKE_BINARY_DIR}/walls/kernels)
 target_compile_options(core_kernel_select PRIVATE "-DKERNEL_ISA_LIST(X)=${isa_list_macro}")

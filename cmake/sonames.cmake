@@ -6,10 +6,12 @@ foreach(object ${core_objects})
 endforeach()
 
 add_library(npu_core SHARED ${core_object_files})
-target_link_libraries(npu_core PRIVATE Threads::Threads m)
+target_link_libraries(npu_core PRIVATE Threads::Threads m ${CMAKE_DL_LIBS})
 target_link_options(npu_core PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/sonames/npu_core.map -Wl,-z,defs -Wl,-z,nodelete)
 add_dependencies(npu_core public_interface)
-set_target_properties(npu_core PROPERTIES LINKER_LANGUAGE C BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN"
+# LAPACK is loaded when it is needed, from where pip puts it beside the package that these libraries are in.
+set(core_path "$ORIGIN:$ORIGIN/../../../scipy_openblas32/lib")
+set_target_properties(npu_core PROPERTIES LINKER_LANGUAGE C BUILD_RPATH "${core_path}" INSTALL_RPATH "${core_path}"
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib64)
 
 function(add_soname name)

@@ -45,6 +45,13 @@ def tool(name: str) -> str:
     return str(environment.ensure("build").parent / name)
 
 
+def lapack() -> dict[str, str]:
+    """The variable that names the library for decompositions, of the build environment, to programs that aren't in a package."""
+    folder = environment.ensure("build").parent.parent
+    (library,) = folder.glob("lib/python3*/site-packages/scipy_openblas32/lib/libscipy_openblas.so")
+    return {"NPU_LAPACK": str(library)}
+
+
 def public_version(version: str) -> Path:
     """The build folder of a torch version."""
     return BUILD / f"torch-{version}"
@@ -84,7 +91,7 @@ def test_c(everything: bool) -> None:
         only = tuple(names) if sanitizer == "thread" else ()
         build_c(folder, f"-DSOFTNPU_SANITIZE={sanitizer}", targets=only)
         chosen = ["-R", f"^({'|'.join(only)})$"] if only else []
-        run(tool("ctest"), "--test-dir", folder, "--output-on-failure", "--no-tests=error", *chosen, *slow, **SANITIZER_OPTIONS)
+        run(tool("ctest"), "--test-dir", folder, "--output-on-failure", "--no-tests=error", *chosen, *slow, **SANITIZER_OPTIONS, **lapack())
     test_arm()
 
 
@@ -121,10 +128,14 @@ def build_cann() -> Path:
     build_c(BUILD / "c", "-DSOFTNPU_TESTS=OFF")
     for part in ("runtime", "compiler", "opp"):
         (home / part).mkdir(parents=True, exist_ok=True)
-    link(BUILD / "c/lib64", home / "lib64")
+    if (home / "lib64").is_symlink():
+        (home / "lib64").unlink()
+    for path in (BUILD / "c/lib64").iterdir():
+        link(path, home / "lib64" / path.name)
     for path in [*(ROOT / "include").iterdir(), BUILD / "c/include/aclnnop"]:
         link(path, home / "include" / path.name)
     link(ROOT / "python/softnpu_command.py", folder / "softnpu_command.py")
+    link(Path(lapack()["NPU_LAPACK"]).parent.parent, folder / "scipy_openblas32")
     launcher = folder / "run"
     command = shlex.join([str(environment.ensure("wheel")), str(folder / "softnpu_command.py"), "run-cann"])
     launcher.write_text(
@@ -210,12 +221,12 @@ def fuzz_c() -> None:
             "-timeout=60",
             f"-artifact_prefix={BUILD}/",
         ]
-        run(folder / "tests/fuzz_plans", *words, corpus, **SANITIZER_OPTIONS)
+        run(folder / "tests/fuzz_plans", *words, corpus, **SANITIZER_OPTIONS, **lapack())
         return
     print("no clang (on Debian: apt-get install clang): random bytes instead of libFuzzer's", flush=True)
     folder = SANITIZED["address+undefined"]
     build_c(folder, "-DSOFTNPU_SANITIZE=address+undefined", targets=("fuzz_plans",))
-    run(folder / "tests/fuzz_plans", str(FUZZ_SECONDS), str(int(time.time())), **SANITIZER_OPTIONS)
+    run(folder / "tests/fuzz_plans", str(FUZZ_SECONDS), str(int(time.time())), **SANITIZER_OPTIONS, **lapack())
 
 
 def command_fuzz(arguments: argparse.Namespace) -> None:

@@ -241,14 +241,14 @@ def test_fallback_is_counted_warned_about_once_and_can_be_switched_off():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             a = torch.tensor([[4.0, 1.0], [1.0, 3.0]], device="npu")
-            first, second = torch.geqrf(a)[0], torch.geqrf(a)[0]
-        print(first.device.type, torch.allclose(first.cpu(), torch.geqrf(a.cpu())[0]))
+            first, second = torch.linalg.eig(a)[0], torch.linalg.eig(a)[0]
+        print(first.device.type, torch.allclose(first.cpu(), torch.linalg.eig(a.cpu())[0]))
         counts = torchtitan_npu.npu.fallback_counts()
-        print(sum(count for name, count in counts.items() if "geqrf" in name))
-        told = "CAUTION: The operator 'aten::geqrf' is not currently supported on the NPU backend"
+        print(sum(count for name, count in counts.items() if "linalg_eig" in name))
+        told = "CAUTION: The operator 'aten::linalg_eig' is not currently supported on the NPU backend"
         print(sum(told in str(w.message) for w in caught), sum("CPU" in str(w.message) for w in caught))
     """
     assert expect_output(run_python(program)) == ["npu True", "2", "1 1"]
     refused = run_python(program, environment={"TORCH_NPU_FALLBACK_CPU_DISABLE": "1"})
     assert refused.returncode != 0
-    assert "RuntimeError: operator aten::geqrf" in refused.stderr and "is not implemented for NPU" in refused.stderr
+    assert "RuntimeError: operator aten::linalg_eig" in refused.stderr and "is not implemented for NPU" in refused.stderr

@@ -81,6 +81,23 @@ MATRIX: dict[str, Action] = {
     "triangular_solve": lambda a: torch.triangular_solve(a[..., :2], a, transpose=True)[0],
     "cholesky_solve": lambda a: torch.cholesky_solve(a[..., :2], a.tril()),
     "cholesky_inverse": lambda a: torch.cholesky_inverse(torch.linalg.cholesky(a @ a.mH, upper=True), upper=True),
+    "geqrf": lambda a: tuple(torch.geqrf(a)),
+    "geqrf tall": lambda a: tuple(torch.geqrf(a[..., :3])),
+    "geqrf wide": lambda a: tuple(torch.geqrf(a[..., :2, :])),
+    "geqrf triangle": lambda a: tuple(torch.geqrf(a.triu())),
+    "householder_product": lambda a: torch.linalg.householder_product(a[..., :3].tril(-1), a[..., 0, :2]),
+    "householder_product zero": lambda a: torch.linalg.householder_product(a[..., :3].tril(-1), a[..., 0, :2] * 0),
+    "ormqr": lambda a: torch.ormqr(a[..., :3], a[..., 0, :2], a[..., :2]),
+    "ormqr adjoint right": lambda a: torch.ormqr(a[..., :3], a[..., 0, :3], a[..., :2, :], left=False, transpose=True),
+    "lstsq": lambda a: tuple(torch.linalg.lstsq(a[..., :2], a[..., 1:])),
+    "lstsq wide": lambda a: tuple(torch.linalg.lstsq(a[..., :2, :], a[..., :2, 1:])),
+    "lstsq vector": lambda a: tuple(torch.linalg.lstsq(a[..., :2], a[..., 3])),
+    "lstsq gels": lambda a: tuple(torch.linalg.lstsq(a[..., :2], a[..., 1:], driver="gels")),
+    "lstsq gelsd": lambda a: tuple(torch.linalg.lstsq(a[..., :2], a[..., 1:], driver="gelsd")),
+    "lstsq rank": lambda a: tuple(torch.linalg.lstsq(a[..., :1].expand_as(a), a[..., 1:])),
+    "matrix_exp": torch.linalg.matrix_exp,
+    "matrix_exp small": lambda a: torch.linalg.matrix_exp(a * 1e-3),
+    "matrix_exp large": lambda a: torch.linalg.matrix_exp(a * -6).abs().log(),
     "cross": lambda a: torch.linalg.cross(a[..., :3], a[..., :1, :3]),
     "logdet": lambda a: torch.logdet(a.real @ a.real.mT),
 }
@@ -96,7 +113,26 @@ def test_matrices(name: str, dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
-@pytest.mark.parametrize("name", ["inv", "cholesky", "qr", "det", "slogdet", "solve own", "triangular", "lu", "svdvals", "pinv", "cross"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "inv",
+        "cholesky",
+        "qr",
+        "det",
+        "slogdet",
+        "solve own",
+        "triangular",
+        "lu",
+        "svdvals",
+        "pinv",
+        "cross",
+        "ormqr",
+        "householder_product",
+        "lstsq",
+        "matrix_exp",
+    ],
+)
 def test_matrix_gradients(name: str, dtype: torch.dtype) -> None:
     """torch's formulas over these operators."""
     values = numbers(4, 4, dtype=dtype) + 3 * torch.eye(4, dtype=dtype)

@@ -1,34 +1,29 @@
 /* Inverse, Cholesky, QR, singular values, determinants and triangular systems, matrix by matrix of a batch.
  *
- * A matrix is copied to the thread's scratch in double precision, worked on there (kernels/linalg.h) and written back, so layouts don't
- * matter. CANN's signatures have no place for LAPACK's "info": where a decomposition doesn't exist, the diagonal of the
+ * A matrix is copied to the thread's scratch in double precision, column by column, worked on there (lapack.h) and written back, so
+ * layouts don't matter. CANN's signatures have no place for LAPACK's "info": where a decomposition doesn't exist, the diagonal of the
  * result is NaN from the element on that LAPACK names. */
 #include <math.h>
 #include <string.h>
 
+#include "aclnn/math/lapack.h"
 #include "aclnn/math/operand_check.h"
 #include "aclnn/math/strided_loop.h"
 #include "aclnn/math/tile.h"
 #include "aclnnop/all_operators.h"
 #include "base/pool.h"
-#include "kernels/linalg.h"
 
 enum { ITEM = 1 << 16, ROUND = 64 };
 
 /* One matrix of the operands, for the pool: what it does with batch item `index`, in `scratch` of `bytes`. */
 struct linalg_work {
     const struct plan *plan;
-    const struct linalg_functions *kernel;
     enum dtype wide; /* F64 or C128 */
     int64_t rows, columns;
     int64_t bytes; /* scratch of one matrix */
+    int64_t room;  /* numbers in it that LAPACK wants for itself */
     void (*each)(const struct linalg_work *work, int64_t index, char *scratch);
     _Atomic bool starved; /* no memory for the scratch */
-};
-
-/* The immediates of a plan. */
-struct linalg_job {
-    bool upper, transpose, unit;
 };
 
 static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
@@ -64,6 +59,7 @@ static void swap_dims(struct view *matrix)
     view_refresh(matrix);
 }
 
+/* As the matrix lies in memory, row by row; of a view with swapped dimensions: column by column. */
 static void load(const struct view *item, enum dtype wide, void *out)
 {
     for (int64_t at = 0; at < item->count; at += LOOP_TILE)
@@ -107,16 +103,15 @@ static void run_items(void *argument, int64_t begin, int64_t end)
         w->each(w, i, scratch);
 }
 
-/* The matrices are the last two dimensions of operand 0; elements: of scratch, in numbers. */
-static int run_batch(struct plan *plan, int64_t elements, void (*each)(const struct linalg_work *, int64_t, char *))
+/* The matrices are the last two dimensions of operand 0; elements: of scratch, in numbers, beside `room` for LAPACK. */
+static int run_batch(struct plan *plan, int64_t elements, int64_t room, void (*each)(const struct linalg_work *, int64_t, char *))
 {
     const struct view *const in = &plan->operands[0];
-    struct linalg_work w = {.plan = plan, .wide = wide_of(in), .each = each};
+    struct linalg_work w = {.plan = plan, .wide = wide_of(in), .each = each, .room = room};
     int64_t batch = 1;
     w.rows = in->sizes[in->ndim - 2];
     w.columns = in->sizes[in->ndim - 1];
-    w.kernel = &kernels->linalg->number[w.wide == DTYPE_C128 ? LINALG_COMPLEX : LINALG_REAL];
-    w.bytes = elements * (int64_t)dtype_bytes(w.wide);
+    w.bytes = (elements + room) * (int64_t)dtype_bytes(w.wide);
     for (int d = 0; d < in->ndim - 2; ++d)
         batch *= in->sizes[d];
     if (batch == 0)
@@ -137,6 +132,14 @@ static int check_numbers(const struct plan *plan, const struct view *v, const ch
                      dtype_name((enum dtype)v->dtype));
 }
 
+static int check_matrix(const struct plan *plan, const struct view *v, const char *parameter)
+{
+    if (lapack_fits(v->sizes[v->ndim - 2], v->sizes[v->ndim - 1]))
+        return 0;
+    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s is %s; matrices of less than 2^31 elements are allowed", parameter,
+                     view_text(v));
+}
+
 static int add_matrix(struct plan *plan, const aclTensor *tensor, const char *name, bool square, struct view **view)
 {
     TRY(plan_input(plan, tensor, name, view));
@@ -145,7 +148,7 @@ static int add_matrix(struct plan *plan, const aclTensor *tensor, const char *na
     if (v->ndim < 2 || (square && v->sizes[v->ndim - 1] != v->sizes[v->ndim - 2]))
         return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s is %s; %s are wanted", name, view_text(v),
                          square ? "square matrices" : "matrices");
-    return 0;
+    return check_matrix(plan, v, name);
 }
 
 /* An output of in's type (`real`: of its parts' type) with in's batch and these last sizes. */
@@ -163,36 +166,38 @@ static int add_result(struct plan *plan, const aclTensor *tensor, const char *na
     TRY(plan_output(plan, tensor, name, &out));
     TRY(check_sizes(plan, out, name, sizes, in->ndim - 2 + dims));
     TRY(check_same_dtype(plan, &like, "self", out, name));
+    if (dims == 2)
+        TRY(check_matrix(plan, out, name));
     return check_output_not_expanded(plan, out, name);
+}
+
+/* What every operator here ends its first phase with. */
+static int finish(struct plan *plan, uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    PLAN_TRY(plan, lapack_open(name_of(plan)));
+    return plan_finish(plan, 0, workspaceSize, executor);
 }
 
 /* --- inverse --------------------------------------------------------------------------------------------------------------- */
 
 static void invert(const struct linalg_work *w, int64_t index, char *scratch)
 {
-    const int64_t n = w->rows, size = n * n * (int64_t)dtype_bytes(w->wide);
-    char *const a = scratch, *const b = a + size;
-    int64_t *const pivots = (int64_t *)(void *)(b + size);
-    const struct view in = operand(w, 0, index, 2), out = operand(w, 1, index, 2);
+    const int64_t n = w->rows, bytes = (int64_t)dtype_bytes(w->wide);
+    char *const a = scratch, *const b = a + n * n * bytes;
+    int32_t *const pivots = (int32_t *)(void *)(b + n * n * bytes);
+    struct view in = operand(w, 0, index, 2), out = operand(w, 1, index, 2);
     const complex64_pair one = {1, 0};
+    swap_dims(&in);
+    swap_dims(&out);
     load(&in, w->wide, a);
-    const int64_t missing = w->kernel->lu(a, n, pivots);
-    memset(b, 0, (size_t)size);
+    memset(b, 0, (size_t)(n * n * bytes));
+    const int64_t missing = lapack_lu(w->wide, n, a, pivots);
     if (missing) {
         set_nan(w, b, n, missing - 1);
     } else {
-        int64_t *const order = pivots + n; /* of the identity's rows after the swaps */
         for (int64_t k = 0; k < n; ++k)
-            order[k] = k;
-        for (int64_t k = 0; k < n; ++k) {
-            const int64_t kept = order[k];
-            order[k] = order[pivots[k]];
-            order[pivots[k]] = kept;
-        }
-        for (int64_t k = 0; k < n; ++k)
-            memcpy(b + (k * n + order[k]) * (int64_t)dtype_bytes(w->wide), &one, dtype_bytes(w->wide));
-        w->kernel->solve(a, n, b, n, 1, 1);
-        w->kernel->solve(a, n, b, n, 0, 0);
+            memcpy(b + (k * n + k) * bytes, &one, (size_t)bytes);
+        lapack_lu_solve(w->wide, n, a, pivots, b, n);
     }
     save(&out, w->wide, b);
 }
@@ -200,7 +205,7 @@ static void invert(const struct linalg_work *w, int64_t index, char *scratch)
 static int inverse_run(struct plan *plan)
 {
     const int64_t n = plan->operands[0].sizes[plan->operands[0].ndim - 1];
-    return plan->operands[0].count == 0 ? 0 : run_batch(plan, 2 * n * n + 2 * n, invert);
+    return plan->operands[0].count == 0 ? 0 : run_batch(plan, 2 * n * n + n, 0, invert);
 }
 
 aclnnStatus aclnnInverseGetWorkspaceSize(const aclTensor *self, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
@@ -210,7 +215,7 @@ aclnnStatus aclnnInverseGetWorkspaceSize(const aclTensor *self, aclTensor *out, 
     TRY(plan_begin(OPERATOR_Inverse, inverse_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, add_matrix(plan, self, "self", true, &in));
     PLAN_TRY(plan, add_result(plan, out, "out", in, 2, in->sizes + in->ndim - 2, false));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish(plan, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Inverse)
 
@@ -218,27 +223,26 @@ ACLNN_PHASE_2(Inverse)
 
 static void factor_positive(const struct linalg_work *w, int64_t index, char *scratch)
 {
-    const struct linalg_job *const job = PLAN_IMMEDIATE((struct plan *)(uintptr_t)w->plan, struct linalg_job);
+    const bool upper = PLAN_IMMEDIATE((struct plan *)(uintptr_t)w->plan, struct lapack_triangle)->upper;
+    const int64_t n = w->rows, bytes = (int64_t)dtype_bytes(w->wide);
     struct view in = operand(w, 0, index, 2), out = operand(w, 1, index, 2);
-    if (job->upper) { /* U^H is the lower factor, of the same matrix read from its upper triangle */
-        swap_dims(&in);
-        swap_dims(&out);
-    }
+    swap_dims(&in);
+    swap_dims(&out);
     load(&in, w->wide, scratch);
-    if (job->upper)
-        w->kernel->conjugate(scratch, w->rows * w->rows);
-    const int64_t missing = w->kernel->cholesky(scratch, w->rows);
+    const int64_t missing = lapack_cholesky(w->wide, n, scratch, upper);
+    for (int64_t column = 0; column < n; ++column) { /* the other triangle */
+        char *const top = scratch + column * n * bytes;
+        memset(upper ? top + (column + 1) * bytes : top, 0, (size_t)((upper ? n - 1 - column : column) * bytes));
+    }
     if (missing)
-        set_nan(w, scratch, w->rows, missing - 1);
-    if (job->upper)
-        w->kernel->conjugate(scratch, w->rows * w->rows);
+        set_nan(w, scratch, n, missing - 1);
     save(&out, w->wide, scratch);
 }
 
 static int cholesky_run(struct plan *plan)
 {
     const int64_t n = plan->operands[0].sizes[plan->operands[0].ndim - 1];
-    return run_batch(plan, n * n, factor_positive);
+    return plan->operands[0].count == 0 ? 0 : run_batch(plan, n * n, 0, factor_positive);
 }
 
 aclnnStatus aclnnLinalgCholeskyGetWorkspaceSize(const aclTensor *self, bool upper, aclTensor *out, uint64_t *workspaceSize,
@@ -249,8 +253,8 @@ aclnnStatus aclnnLinalgCholeskyGetWorkspaceSize(const aclTensor *self, bool uppe
     TRY(plan_begin(OPERATOR_LinalgCholesky, cholesky_run, workspaceSize, executor, &plan));
     PLAN_TRY(plan, add_matrix(plan, self, "self", true, &in));
     PLAN_TRY(plan, add_result(plan, out, "out", in, 2, in->sizes + in->ndim - 2, false));
-    PLAN_IMMEDIATE(plan, struct linalg_job)->upper = upper;
-    return plan_finish(plan, 0, workspaceSize, executor);
+    PLAN_IMMEDIATE(plan, struct lapack_triangle)->upper = upper;
+    return finish(plan, workspaceSize, executor);
 }
 ACLNN_PHASE_2(LinalgCholesky)
 
@@ -261,20 +265,29 @@ enum qr_mode { QR_REDUCED, QR_COMPLETE, QR_R };
 /* Operands: self, Q (absent in mode r), R. */
 static void factor_orthogonal(const struct linalg_work *w, int64_t index, char *scratch)
 {
-    const int64_t bytes = (int64_t)dtype_bytes(w->wide), count = least(w->rows, w->columns);
+    const int64_t bytes = (int64_t)dtype_bytes(w->wide), count = least(w->rows, w->columns), height = w->rows * bytes;
     const bool has_basis = w->plan->operands[1].data != NULL;
-    const struct view in = operand(w, 0, index, 2), r = operand(w, 2, index, 2);
-    char *const a = scratch, *const tau = a + w->rows * w->columns * bytes, *const q = tau + count * bytes;
+    struct view in = operand(w, 0, index, 2), r = operand(w, 2, index, 2);
+    const int64_t shown = r.sizes[0] * bytes; /* of each column, in R */
+    char *const work = scratch, *const a = work + w->room * bytes, *const tau = a + w->columns * height,
+                *const q = tau + count * bytes;
+    swap_dims(&in);
     load(&in, w->wide, a);
-    w->kernel->qr(a, w->rows, w->columns, tau);
+    lapack_qr(w->wide, w->rows, w->columns, a, tau, work, w->room);
     if (has_basis) {
-        const struct view basis = operand(w, 1, index, 2);
-        w->kernel->qr_basis(a, w->rows, w->columns, tau, q, basis.sizes[1]);
+        struct view basis = operand(w, 1, index, 2);
+        memcpy(q, a, (size_t)(least(w->columns, basis.sizes[1]) * height));
+        lapack_qr_basis(w->wide, w->rows, basis.sizes[1], count, q, tau, work, w->room);
+        swap_dims(&basis);
         save(&basis, w->wide, q);
     }
-    for (int64_t i = 1; i < w->rows; ++i) /* the reflections have been used */
-        memset(a + i * w->columns * bytes, 0, (size_t)(least(i, w->columns) * bytes));
-    save(&r, w->wide, a); /* R has the first rows of a, and as many columns */
+    for (int64_t j = 0; j < w->columns; ++j) { /* the columns move together, without the reflections */
+        const int64_t kept = least((j + 1) * bytes, shown);
+        memmove(a + j * shown, a + j * height, (size_t)kept);
+        memset(a + j * shown + kept, 0, (size_t)(shown - kept));
+    }
+    swap_dims(&r);
+    save(&r, w->wide, a);
 }
 
 static int qr_run(struct plan *plan)
@@ -282,7 +295,8 @@ static int qr_run(struct plan *plan)
     const struct view *const in = &plan->operands[0];
     const int64_t rows = in->sizes[in->ndim - 2], columns = in->sizes[in->ndim - 1];
     const int64_t wanted = plan->operands[1].data ? plan->operands[1].sizes[in->ndim - 1] : 0;
-    return run_batch(plan, rows * columns + least(rows, columns) + rows * wanted, factor_orthogonal);
+    const int64_t room = lapack_qr_room(wide_of(in), rows, columns, wanted);
+    return run_batch(plan, rows * columns + least(rows, columns) + rows * wanted, room, factor_orthogonal);
 }
 
 aclnnStatus aclnnLinalgQrGetWorkspaceSize(const aclTensor *self, int64_t mode, aclTensor *Q, aclTensor *R, uint64_t *workspaceSize,
@@ -301,48 +315,87 @@ aclnnStatus aclnnLinalgQrGetWorkspaceSize(const aclTensor *self, int64_t mode, a
     else
         PLAN_TRY(plan, add_result(plan, Q, "Q", in, 2, (const int64_t[]){rows, height}, false));
     PLAN_TRY(plan, add_result(plan, R, "R", in, 2, (const int64_t[]){height, columns}, false));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish(plan, workspaceSize, executor);
 }
 ACLNN_PHASE_2(LinalgQr)
 
 /* --- singular values ------------------------------------------------------------------------------------------------------- */
 
+/* The shape of the plan's decompositions, without memory. */
+static struct lapack_svd svd_of(const struct plan *plan)
+{
+    const struct view *const in = &plan->operands[0];
+    return (struct lapack_svd){.wide = wide_of(in),
+                               .vectors = *PLAN_IMMEDIATE((struct plan *)(uintptr_t)plan, enum lapack_vectors),
+                               .rows = in->sizes[in->ndim - 2],
+                               .columns = in->sizes[in->ndim - 1]};
+}
+
+static bool all_finite(const double *x, int64_t count)
+{
+    bool all = true;
+    for (int64_t i = 0; i < count; ++i)
+        all &= isfinite(x[i]) != 0;
+    return all;
+}
+
+/* An identity as vectors of an empty matrix; NaN as those of one that has none. */
+static void no_vectors(enum dtype wide, void *vectors, int64_t rows, int64_t columns, bool identity)
+{
+    for (int64_t i = 0; i < rows * columns; ++i) {
+        const complex64_pair number = {identity ? (double)(i / columns == i % columns) : (double)NAN, 0};
+        memcpy((char *)vectors + i * (int64_t)dtype_bytes(wide), &number, dtype_bytes(wide));
+    }
+}
+
+static void conjugate(complex64_pair *numbers, int64_t count)
+{
+    for (int64_t i = 0; i < count; ++i)
+        numbers[i].im = -numbers[i].im;
+}
+
 /* Operands: input, sigma, u, v; the last two may be absent. input = u diag(sigma) v^H */
 static void decompose(const struct linalg_work *w, int64_t index, char *scratch)
 {
-    const int64_t bytes = (int64_t)dtype_bytes(w->wide), m = w->rows > w->columns ? w->rows : w->columns,
-                  n = least(w->rows, w->columns);
-    const bool tall = w->rows >= w->columns, has_vectors = w->plan->operands[2].data != NULL;
-    struct view in = operand(w, 0, index, 2);
+    const int64_t bytes = (int64_t)dtype_bytes(w->wide), n = least(w->rows, w->columns), reals = w->wide == DTYPE_C128 ? 2 : 1;
+    struct lapack_svd svd = svd_of(w->plan);
+    struct view in = operand(w, 0, index, 2), u = {0}, v = {0};
     const struct view sigma = operand(w, 1, index, 1);
-    double *const s = (double *)(void *)scratch;
-    char *const right = scratch + n * bytes, *const left = right + n * n * bytes;
-    if (tall) /* the columns of the matrix, or of its adjoint, are the rows of `left` */
-        swap_dims(&in);
-    load(&in, w->wide, left);
-    if (!tall)
-        w->kernel->conjugate(left, n * m);
-    w->kernel->svd(left, n, m, right, s);
-    save(&sigma, DTYPE_F64, s);
-    if (!has_vectors)
+    svd.work = scratch;
+    svd.room = w->room;
+    svd.a = scratch + w->room * bytes;
+    svd.s = (double *)(void *)((char *)svd.a + w->rows * w->columns * bytes);
+    if (svd.vectors != VECTORS_NONE) {
+        u = operand(w, 2, index, 2);
+        v = operand(w, 3, index, 2);
+        svd.u = (char *)svd.s + n * bytes;
+        svd.vh = (char *)svd.u + u.count * bytes;
+    }
+    swap_dims(&in);
+    load(&in, w->wide, svd.a);
+    if (n == 0 || !all_finite(svd.a, in.count * reals) || !lapack_svd(&svd)) {
+        for (int64_t k = 0; k < n; ++k)
+            svd.s[k] = NAN;
+        no_vectors(w->wide, svd.u, w->rows, svd.u ? u.sizes[1] : 0, n == 0);
+        no_vectors(w->wide, svd.vh, w->columns, svd.u ? v.sizes[1] : 0, n == 0);
+    }
+    save(&sigma, DTYPE_F64, svd.s);
+    if (svd.vectors == VECTORS_NONE)
         return;
-    struct view u = operand(w, 2, index, 2), v = operand(w, 3, index, 2);
-    struct view *const longer = tall ? &u : &v, *const shorter = tall ? &v : &u;
-    w->kernel->complete(left, n, longer->sizes[1], m);
-    swap_dims(longer);
-    swap_dims(shorter);
-    save(longer, w->wide, left);
-    save(shorter, w->wide, right);
+    if (w->wide == DTYPE_C128)
+        conjugate(svd.vh, v.count);
+    swap_dims(&u);
+    save(&u, w->wide, svd.u);
+    save(&v, w->wide, svd.vh); /* the columns of v^H are the rows of v's conjugate */
 }
 
 static int svd_run(struct plan *plan)
 {
-    const struct view *const in = &plan->operands[0];
-    const int64_t rows = in->sizes[in->ndim - 2], columns = in->sizes[in->ndim - 1];
-    const int64_t m = rows > columns ? rows : columns, n = least(rows, columns);
-    const struct view *const longer = &plan->operands[rows >= columns ? 2 : 3];
-    const int64_t vectors = longer->data ? longer->sizes[in->ndim - 1] : n;
-    return run_batch(plan, vectors * m + n * n + n, decompose);
+    const struct lapack_svd svd = svd_of(plan);
+    const int64_t n = least(svd.rows, svd.columns), left = svd.vectors == VECTORS_ALL ? svd.rows : n,
+                  right = svd.vectors == VECTORS_ALL ? svd.columns : n, room = lapack_svd_room(&svd);
+    const int64_t vectors = svd.vectors == VECTORS_NONE ? 0 : svd.rows * left + svd.columns * right;
+    return run_batch(plan, svd.rows * svd.columns + n + vectors, room, decompose);
 }
 
 aclnnStatus aclnnSvdGetWorkspaceSize(const aclTensor *input, bool fullMatrices, bool computeUV, aclTensor *sigma, aclTensor *u,
@@ -361,22 +414,46 @@ aclnnStatus aclnnSvdGetWorkspaceSize(const aclTensor *input, bool fullMatrices, 
         PLAN_TRY(plan, plan_optional(plan, NULL, ROLE_OUTPUT, "u", NULL));
         PLAN_TRY(plan, plan_optional(plan, NULL, ROLE_OUTPUT, "v", NULL));
     }
-    return plan_finish(plan, 0, workspaceSize, executor);
+    *PLAN_IMMEDIATE(plan, enum lapack_vectors) = !computeUV ? VECTORS_NONE : fullMatrices ? VECTORS_ALL : VECTORS_REDUCED;
+    PLAN_TRY(plan, lapack_open(name_of(plan)));
+    const struct lapack_svd svd = svd_of(plan);
+    PLAN_REQUIRE(plan, lapack_svd_room(&svd) > 0, ACLNN_ERROR_PARAM, "aclnnSvd: input is %s; its smaller side may be %d at most",
+                 view_text(in), LAPACK_SVD_SIDE);
+    return finish(plan, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Svd)
 
 /* --- determinants ---------------------------------------------------------------------------------------------------------- */
 
+/* log |det| from an LU, and its sign: a number of size 1, or 0 of a singular matrix. */
+static double determinant_of(const struct linalg_work *w, const double *lu, const int32_t *pivots, complex64_pair *sign)
+{
+    const int64_t n = w->rows, reals = w->wide == DTYPE_C128 ? 2 : 1;
+    complex64_pair phase = {1, 0};
+    double logarithm = 0;
+    for (int64_t k = 0; k < n; ++k) {
+        const double *const pivot = lu + (k * n + k) * reals;
+        const double re = pivot[0], im = reals == 2 ? pivot[1] : 0, size = hypot(re, im), turn = pivots[k] != k + 1 ? -1 : 1;
+        const complex64_pair unit = size == 0 ? (complex64_pair){0, 0} : (complex64_pair){turn * re / size, turn * im / size};
+        logarithm += log(size);
+        phase = (complex64_pair){phase.re * unit.re - phase.im * unit.im, phase.re * unit.im + phase.im * unit.re};
+    }
+    *sign = phase;
+    return logarithm;
+}
+
 /* Operands: self, signOut, logOut. */
 static void determine(const struct linalg_work *w, int64_t index, char *scratch)
 {
     const int64_t n = w->rows;
-    int64_t *const pivots = (int64_t *)(void *)(scratch + n * n * (int64_t)dtype_bytes(w->wide));
-    const struct view in = operand(w, 0, index, 2), sign = operand(w, 1, index, 0), logarithm = operand(w, 2, index, 0);
+    int32_t *const pivots = (int32_t *)(void *)(scratch + n * n * (int64_t)dtype_bytes(w->wide));
+    struct view in = operand(w, 0, index, 2);
+    const struct view sign = operand(w, 1, index, 0), logarithm = operand(w, 2, index, 0);
     complex64_pair phase;
+    swap_dims(&in);
     load(&in, w->wide, scratch);
-    w->kernel->lu(scratch, n, pivots);
-    const double size = w->kernel->determinant(scratch, n, pivots, &phase);
+    lapack_lu(w->wide, n, scratch, pivots);
+    const double size = determinant_of(w, (const double *)(const void *)scratch, pivots, &phase);
     save(&sign, w->wide, &phase);
     save(&logarithm, DTYPE_F64, &size);
 }
@@ -384,7 +461,7 @@ static void determine(const struct linalg_work *w, int64_t index, char *scratch)
 static int slogdet_run(struct plan *plan)
 {
     const int64_t n = plan->operands[0].sizes[plan->operands[0].ndim - 1];
-    return run_batch(plan, n * n + n, determine);
+    return run_batch(plan, n * n + n, 0, determine);
 }
 
 aclnnStatus aclnnSlogdetGetWorkspaceSize(const aclTensor *self, aclTensor *signOut, aclTensor *logOut, uint64_t *workspaceSize,
@@ -396,27 +473,24 @@ aclnnStatus aclnnSlogdetGetWorkspaceSize(const aclTensor *self, aclTensor *signO
     PLAN_TRY(plan, add_matrix(plan, self, "self", true, &in));
     PLAN_TRY(plan, add_result(plan, signOut, "signOut", in, 0, NULL, false));
     PLAN_TRY(plan, add_result(plan, logOut, "logOut", in, 0, NULL, true));
-    return plan_finish(plan, 0, workspaceSize, executor);
+    return finish(plan, workspaceSize, executor);
 }
 ACLNN_PHASE_2(Slogdet)
 
 /* --- triangular systems ---------------------------------------------------------------------------------------------------- */
 
-/* Operands: self (b), A, xOut, mOut (a copy of A). */
+/* Operands: self (b), A, xOut, mOut (a copy of A). Rows are taken for columns: that is the transposed system x^T op(A)^T = b^T. */
 static void solve_triangular(const struct linalg_work *w, int64_t index, char *scratch)
 {
-    const struct linalg_job *const job = PLAN_IMMEDIATE((struct plan *)(uintptr_t)w->plan, struct linalg_job);
-    const struct view b = operand(w, 0, index, 2), x = operand(w, 2, index, 2), copy = operand(w, 3, index, 2);
-    struct view a = operand(w, 1, index, 2);
+    struct lapack_triangle kind = *PLAN_IMMEDIATE((struct plan *)(uintptr_t)w->plan, struct lapack_triangle);
+    const struct view b = operand(w, 0, index, 2), a = operand(w, 1, index, 2), x = operand(w, 2, index, 2),
+                      copy = operand(w, 3, index, 2);
     char *const right = scratch + w->rows * w->rows * (int64_t)dtype_bytes(w->wide);
     load(&b, w->wide, right);
     load(&a, w->wide, scratch);
     save(&copy, w->wide, scratch);
-    if (job->transpose) {
-        swap_dims(&a);
-        load(&a, w->wide, scratch);
-    }
-    w->kernel->solve(scratch, w->rows, right, w->columns, job->upper == job->transpose, job->unit);
+    kind.upper = !kind.upper;
+    lapack_triangular_solve(w->wide, kind, w->rows, scratch, w->columns, right);
     save(&x, w->wide, right);
 }
 
@@ -424,7 +498,7 @@ static int triangular_run(struct plan *plan)
 {
     const struct view *const b = &plan->operands[0];
     const int64_t n = b->sizes[b->ndim - 2], columns = b->sizes[b->ndim - 1];
-    return run_batch(plan, n * n + n * columns, solve_triangular);
+    return run_batch(plan, n * n + n * columns, 0, solve_triangular);
 }
 
 aclnnStatus aclnnTriangularSolveGetWorkspaceSize(const aclTensor *self, const aclTensor *A, bool upper, bool transpose,
@@ -444,7 +518,8 @@ aclnnStatus aclnnTriangularSolveGetWorkspaceSize(const aclTensor *self, const ac
                  view_text(b), view_text(a));
     PLAN_TRY(plan, add_result(plan, xOut, "xOut", b, 2, b->sizes + b->ndim - 2, false));
     PLAN_TRY(plan, add_result(plan, mOut, "mOut", a, 2, a->sizes + a->ndim - 2, false));
-    *PLAN_IMMEDIATE(plan, struct linalg_job) = (struct linalg_job){.upper = upper, .transpose = transpose, .unit = unitriangular};
-    return plan_finish(plan, 0, workspaceSize, executor);
+    *PLAN_IMMEDIATE(plan, struct lapack_triangle) =
+        (struct lapack_triangle){.upper = upper, .transpose = transpose, .unit = unitriangular};
+    return finish(plan, workspaceSize, executor);
 }
 ACLNN_PHASE_2(TriangularSolve)
