@@ -105,6 +105,7 @@ static Tensor triangular_solved(const Tensor &A, const Tensor &B, bool upper, bo
 }
 
 static Tensor &triangular_solved_into(const Tensor &A, const Tensor &B, bool upper, bool left, bool unitriangular, Tensor &out) {
+  TORCH_CHECK(out.scalar_type() == B.scalar_type(), "expected scalar type ", B.scalar_type(), " but found ", out.scalar_type());
   write_out(out, triangular_solved(A, B, upper, left, unitriangular));
   return out;
 }
