@@ -10,8 +10,6 @@ from walls_support import ROOT
 KERNELS = ROOT / "src/kernels"
 TESTS = [path.read_text() for path in sorted((ROOT / "tests/kernels").glob("test_*.c"))]
 FAMILIES = re.findall(r"^FAMILY\((\w+)\)", (KERNELS / "families.def").read_text(), re.MULTILINE)
-# Families without tests, and why.
-EXEMPT = {"linalg": "decompositions leave for another library"}
 
 
 def entries(family: str) -> list[str]:
@@ -25,7 +23,7 @@ def entries(family: str) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("family", [family for family in FAMILIES if family not in EXEMPT])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_every_kernel_of_a_family_is_tested(family: str) -> None:
     texts = [text for text in TESTS if f"->{family}" in text]
     assert texts, f"no test in tests/kernels takes the kernels of {family}"

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 
+#include "base/arithmetic.h"
 #include "base/env.h"
 #include "base/error.h"
 
@@ -109,8 +110,6 @@ int lapack_open(const char *operator_name)
     return problem[0] ? error_set(ERROR_RT_FEATURE_UNSUPPORTED, operator_name, "%s", problem) : 0;
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static integer leading(int64_t rows) { return (integer)most(rows, 1); }
 
 bool lapack_fits(int64_t rows, int64_t columns)
@@ -214,13 +213,13 @@ int64_t lapack_svd_room(const struct lapack_svd *svd)
     complex64_pair work = {0};
     call_svd(svd, &work, -1, NULL, NULL);
     const int64_t beside = svd_integers(n) + svd_reals(svd), number = svd->wide == DTYPE_C128 ? 2 : 1;
-    return answer_of(work) + (beside + number - 1) / number;
+    return answer_of(work) + divide_up(beside, number);
 }
 
 bool lapack_svd(const struct lapack_svd *svd)
 {
     const int64_t integers = svd_integers(least(svd->rows, svd->columns)), beside = integers + svd_reals(svd);
     double *const first = svd->work; /* integers, reals, then the numbers */
-    const int64_t number = svd->wide == DTYPE_C128 ? 2 : 1, taken = (beside + number - 1) / number;
+    const int64_t number = svd->wide == DTYPE_C128 ? 2 : 1, taken = divide_up(beside, number);
     return call_svd(svd, first + taken * number, svd->room - taken, first + integers, (integer *)(void *)first) == 0;
 }

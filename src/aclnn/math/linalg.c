@@ -11,6 +11,7 @@
 #include "aclnn/math/strided_loop.h"
 #include "aclnn/math/tile.h"
 #include "aclnnop/all_operators.h"
+#include "base/arithmetic.h"
 #include "base/pool.h"
 
 enum { ITEM = 1 << 16, ROUND = 64 };
@@ -25,9 +26,6 @@ struct linalg_work {
     void (*each)(const struct linalg_work *work, int64_t index, char *scratch);
     _Atomic bool starved; /* no memory for the scratch */
 };
-
-static const char *name_of(const struct plan *plan) { return operator_name((enum operator_id)plan->operator_id); }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static enum dtype wide_of(const struct view *v)
 {
@@ -51,11 +49,7 @@ static struct view item_of(const struct view *v, int64_t index, int dims)
 
 static void swap_dims(struct view *matrix)
 {
-    const int64_t size = matrix->sizes[0], stride = matrix->strides[0];
-    matrix->sizes[0] = matrix->sizes[1];
-    matrix->strides[0] = matrix->strides[1];
-    matrix->sizes[1] = size;
-    matrix->strides[1] = stride;
+    view_swap_dims(matrix, 0, 1);
     view_refresh(matrix);
 }
 
@@ -118,7 +112,7 @@ static int run_batch(struct plan *plan, int64_t elements, int64_t room, void (*e
         return 0;
     pool_for(batch, 1 + ITEM / (1 + w.rows * w.columns * least(w.rows, w.columns)), run_items, &w);
     if (w.starved)
-        return error_set(ERROR_BAD_ALLOC, name_of(plan), "no memory for %lld bytes", (long long)w.bytes);
+        return error_set(ERROR_BAD_ALLOC, plan_name(plan), "no memory for %lld bytes", (long long)w.bytes);
     return 0;
 }
 
@@ -128,7 +122,7 @@ static int check_numbers(const struct plan *plan, const struct view *v, const ch
 {
     if (v->dtype == DTYPE_F32 || v->dtype == DTYPE_F64 || v->dtype == DTYPE_C64 || v->dtype == DTYPE_C128)
         return 0;
-    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s has data type %s; f32, f64, c64 and c128 are allowed", parameter,
+    return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "%s has data type %s; f32, f64, c64 and c128 are allowed", parameter,
                      dtype_name((enum dtype)v->dtype));
 }
 
@@ -136,7 +130,7 @@ static int check_matrix(const struct plan *plan, const struct view *v, const cha
 {
     if (lapack_fits(v->sizes[v->ndim - 2], v->sizes[v->ndim - 1]))
         return 0;
-    return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s is %s; matrices of less than 2^31 elements are allowed", parameter,
+    return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "%s is %s; matrices of less than 2^31 elements are allowed", parameter,
                      view_text(v));
 }
 
@@ -146,7 +140,7 @@ static int add_matrix(struct plan *plan, const aclTensor *tensor, const char *na
     TRY(check_numbers(plan, *view, name));
     const struct view *const v = *view;
     if (v->ndim < 2 || (square && v->sizes[v->ndim - 1] != v->sizes[v->ndim - 2]))
-        return error_set(ACLNN_ERROR_PARAM, name_of(plan), "%s is %s; %s are wanted", name, view_text(v),
+        return error_set(ACLNN_ERROR_PARAM, plan_name(plan), "%s is %s; %s are wanted", name, view_text(v),
                          square ? "square matrices" : "matrices");
     return check_matrix(plan, v, name);
 }
@@ -174,7 +168,7 @@ static int add_result(struct plan *plan, const aclTensor *tensor, const char *na
 /* What every operator here ends its first phase with. */
 static int finish(struct plan *plan, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    PLAN_TRY(plan, lapack_open(name_of(plan)));
+    PLAN_TRY(plan, lapack_open(plan_name(plan)));
     return plan_finish(plan, 0, workspaceSize, executor);
 }
 
@@ -415,7 +409,7 @@ aclnnStatus aclnnSvdGetWorkspaceSize(const aclTensor *input, bool fullMatrices, 
         PLAN_TRY(plan, plan_optional(plan, NULL, ROLE_OUTPUT, "v", NULL));
     }
     *PLAN_IMMEDIATE(plan, enum lapack_vectors) = !computeUV ? VECTORS_NONE : fullMatrices ? VECTORS_ALL : VECTORS_REDUCED;
-    PLAN_TRY(plan, lapack_open(name_of(plan)));
+    PLAN_TRY(plan, lapack_open(plan_name(plan)));
     const struct lapack_svd svd = svd_of(plan);
     PLAN_REQUIRE(plan, lapack_svd_room(&svd) > 0, ACLNN_ERROR_PARAM, "aclnnSvd: input is %s; its smaller side may be %d at most",
                  view_text(in), LAPACK_SVD_SIDE);
