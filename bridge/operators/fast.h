@@ -44,7 +44,7 @@ inline bool fast_unary_inplace(const at::Tensor &self, Rule rule) {
 /* Sizes of a broadcast, or false when they don't fit. */
 bool broadcast_sizes(at::IntArrayRef a, at::IntArrayRef b, c10::SmallVectorImpl<int64_t> &sizes);
 
-inline at::Tensor fast_binary(const at::Tensor &self, const at::Tensor &other, Rule rule) {
+[[gnu::flatten]] inline at::Tensor fast_binary(const at::Tensor &self, const at::Tensor &other, Rule rule) {
   const at::TensorImpl &a = *self.unsafeGetTensorImpl(), &b = *other.unsafeGetTensorImpl();
   if (!is_here(a) || !is_here(b) || a.dtype() != b.dtype() || !rule_allows(rule, self.scalar_type()))
     return {};

@@ -8,7 +8,7 @@
 
 namespace npu {
 
-int32_t acl_dtype(c10::ScalarType type) {
+static constexpr int8_t code_of(c10::ScalarType type) {
   switch (type) {
   case c10::ScalarType::Float: return ACL_FLOAT;
   case c10::ScalarType::Double: return ACL_DOUBLE;
@@ -29,12 +29,23 @@ int32_t acl_dtype(c10::ScalarType type) {
   case c10::ScalarType::Float8_e5m2: return ACL_FLOAT8_E5M2;
   case c10::ScalarType::Float8_e4m3fn: return ACL_FLOAT8_E4M3FN;
   case c10::ScalarType::Float8_e8m0fnu: return ACL_FLOAT8_E8M0;
-  case c10::ScalarType::Float8_e4m3fnuz:
-  case c10::ScalarType::Float8_e5m2fnuz:
-    TORCH_CHECK_TYPE(false, "dtype ", toString(type),
-                     " is not supported on npu; of the 8-bit floats, Float8_e4m3fn, Float8_e5m2 and Float8_e8m0fnu are");
-  default: TORCH_CHECK_TYPE(false, "dtype ", toString(type), " is not supported on npu");
+  default: return -1;
   }
+}
+
+static constexpr auto all_codes() {
+  std::remove_const_t<decltype(acl_dtypes)> codes{};
+  for (size_t i = 0; i < codes.size(); ++i)
+    codes[i] = code_of(static_cast<c10::ScalarType>(i));
+  return codes;
+}
+
+constexpr decltype(acl_dtypes) acl_dtypes = all_codes();
+
+void refuse_dtype(c10::ScalarType type) {
+  TORCH_CHECK_TYPE(type != c10::ScalarType::Float8_e4m3fnuz && type != c10::ScalarType::Float8_e5m2fnuz, "dtype ", toString(type),
+                   " is not supported on npu; of the 8-bit floats, Float8_e4m3fn, Float8_e5m2 and Float8_e8m0fnu are");
+  TORCH_CHECK_TYPE(false, "dtype ", toString(type), " is not supported on npu");
 }
 
 static thread_local std::exception_ptr kept_exception;

@@ -11,7 +11,7 @@ namespace npu {
 static constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 
 /* The usual form is built in place: torch's generic function costs half as much again, on the way of every small operator. */
-static at::Tensor empty_contiguous(c10::IntArrayRef sizes, c10::ScalarType dtype) {
+[[gnu::flatten]] static at::Tensor empty_contiguous(c10::IntArrayRef sizes, c10::ScalarType dtype) {
   const auto type = c10::scalarTypeToTypeMeta(dtype);
   uint64_t bytes = type.itemsize();
   bool overflows = false;

@@ -1,6 +1,7 @@
 /* Half-precision conversions in integer arithmetic: branch-free, so loops over them vectorise on every machine.
  *
- * Invariant: widening is exact; narrowing rounds to nearest, ties to even, overflows to infinity and keeps NaN a (quiet) NaN. */
+ * Invariant: widening is exact; narrowing rounds to nearest, ties to even and overflows to infinity. NaN becomes quiet, and
+ * in f16 keeps what fits of its payload: what processors with an instruction for it do. */
 #ifndef BASE_HALF_H
 #define BASE_HALF_H
 
@@ -37,7 +38,8 @@ static inline float half_f16_to_f32(uint16_t h)
     const uint32_t normal = (magnitude << 13) + rebias + (magnitude >= 0x7c00u ? rebias : 0u); /* twice for Inf and NaN */
     /* A subnormal is a whole number of 2^-24: the distance between floats next to 0.5. */
     const uint32_t subnormal = float_bits(float_from_bits(0x3f000000u + magnitude) - 0.5f);
-    return float_from_bits((magnitude < 0x0400u ? subnormal : normal) | sign);
+    const uint32_t quiet = magnitude > 0x7c00u ? 0x400000u : 0u;
+    return float_from_bits((magnitude < 0x0400u ? subnormal : normal) | quiet | sign);
 }
 
 static inline uint16_t half_f16_from_f32(float x)
@@ -45,7 +47,7 @@ static inline uint16_t half_f16_from_f32(float x)
     const uint32_t bits = float_bits(x), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
     const uint32_t normal = (magnitude - ((127u - 15u) << 23) + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
     const uint32_t subnormal = float_bits(float_from_bits(magnitude) + 0.5f) - 0x3f000000u;
-    const uint32_t huge = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
+    const uint32_t huge = magnitude > 0x7f800000u ? 0x7e00u | ((magnitude >> 13) & 0x3ffu) : 0x7c00u;
     const uint32_t finite = magnitude < 0x38800000u ? subnormal : normal;
     return (uint16_t)((magnitude >= 0x47800000u ? huge : finite) | sign);
 }

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/float8.h"
-#include "base/half.h"
 #include "base/integer.h"
+#include "kernels/half_rows.h"
 #include "kernels/isa.h"
 
 #pragma GCC diagnostic ignored "-Wbool-compare"
@@ -63,9 +63,9 @@ CONVERT(c64_to_b8, uint8_t, complex32_pair, (uint8_t)((x.re != 0) | (x.im != 0))
 CONVERT(c128_to_b8, uint8_t, complex64_pair, (uint8_t)((x.re != 0) | (x.im != 0)))
 CONVERT(c64_to_c128, complex64_pair, complex32_pair, ((complex64_pair){x.re, x.im}))
 CONVERT(c128_to_c64, complex32_pair, complex64_pair, ((complex32_pair){(float)x.re, (float)x.im}))
-CONVERT(f16_to_f32, float, uint16_t, half_f16_to_f32(x))
+static void f16_to_f32(void *out, const void *in, size_t n) { half_f16_widen_row(out, in, n); }
 CONVERT(bf16_to_f32, float, uint16_t, half_bf16_to_f32(x))
-CONVERT(f32_to_f16, uint16_t, float, half_f16_from_f32(x))
+static void f32_to_f16(void *out, const void *in, size_t n) { half_f16_narrow_row(out, in, n); }
 CONVERT(f32_to_bf16, uint16_t, float, half_bf16_from_f32(x))
 CONVERT(f8_e4m3fn_to_f32, float, uint8_t, float8_e4m3fn_to_f32(x))
 CONVERT(f8_e5m2_to_f32, float, uint8_t, float8_e5m2_to_f32(x))

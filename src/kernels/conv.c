@@ -1,7 +1,6 @@
 /* Convolution kernels. Compiled once per ISA, with contraction. */
 #include "kernels/conv.h"
 
-#include "base/half.h"
 #include "kernels/gemm_sizes.h"
 #include "kernels/isa.h"
 

@@ -2,8 +2,8 @@
 #include "kernels/convert.h"
 
 #include "base/float8.h"
-#include "base/half.h"
 #include "base/integer.h"
+#include "kernels/half_rows.h"
 #include "kernels/isa.h"
 
 #define READ_plain(x) (x)
@@ -52,10 +52,9 @@
                 out[i * stride] = WRITE_##tag(tile[i]);                                  \
     }
 
-#define TYPES(X, A, a)                    \
+#define TYPES_BUT_F16(X, A, a)            \
     X(f64, double, plain, A, a)           \
     X(f32, float, plain, A, a)            \
-    X(f16, uint16_t, f16, A, a)           \
     X(bf16, uint16_t, bf16, A, a)         \
     X(i64, int64_t, plain, A, a)          \
     X(i32, int32_t, plain, A, a)          \
@@ -80,9 +79,31 @@ CONVERT_NARROW(f32, float, plain)
 CONVERT_NARROW(f16, uint16_t, f16)
 CONVERT_NARROW(bf16, uint16_t, bf16)
 
-TYPES(CONVERT, double, f64)
-TYPES(CONVERT, float, f32)
-TYPES(CONVERT, int64_t, i64)
+TYPES_BUT_F16(CONVERT, double, f64)
+TYPES_BUT_F16(CONVERT, float, f32)
+TYPES_BUT_F16(CONVERT, int64_t, i64)
+CONVERT(f16, uint16_t, f16, double, f64)
+CONVERT(f16, uint16_t, f16, int64_t, i64)
+
+static void load_f16_f32(void *tile, const void *in_, int64_t stride, int64_t n)
+{
+    const uint16_t *const in = in_;
+    if (stride == 1)
+        half_f16_widen_row(tile, in, (size_t)n);
+    else
+        for (int64_t i = 0; i < n; ++i)
+            ((float *)tile)[i] = half_f16_to_f32(in[i * stride]);
+}
+
+static void store_f16_f32(void *out_, int64_t stride, const void *tile, int64_t n)
+{
+    uint16_t *const out = out_;
+    if (stride == 1)
+        half_f16_narrow_row(out, tile, (size_t)n);
+    else
+        for (int64_t i = 0; i < n; ++i)
+            out[i * stride] = half_f16_from_f32(((const float *)tile)[i]);
+}
 
 #define ROW(function, UPPER, tag)                                                                             \
     [DTYPE_##UPPER] = {[ACCUMULATE_F64] = function##_##tag##_f64, [ACCUMULATE_F32] = function##_##tag##_f32,  \

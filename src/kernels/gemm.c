@@ -3,7 +3,6 @@
  * Scratch of a tile: packed block of A, packed panels of B, and the sums when they can't be kept in `out`. */
 #include "kernels/gemm.h"
 
-#include "base/half.h"
 #include "kernels/gemm_sizes.h"
 #include "kernels/isa.h"
 

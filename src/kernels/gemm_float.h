@@ -29,9 +29,14 @@ static void GEMM_NAME(narrow, TAG)(const REAL *in, REAL alpha, enum dtype dtype,
             out[i] = half_bf16_from_f32((float)(alpha * in[i]));
         return;
     }
-    INDEPENDENT_ITERATIONS
-    for (int64_t i = 0; i < n; ++i)
-        out[i] = half_f16_from_f32((float)(alpha * in[i]));
+    enum { STEP = 64 };
+    float scaled[STEP];
+    for (int64_t done = 0; done < n; done += STEP) {
+        const int64_t step = n - done < STEP ? n - done : STEP;
+        for (int64_t i = 0; i < step; ++i)
+            scaled[i] = (float)(alpha * in[done + i]);
+        half_f16_narrow_row(out + done, scaled, (size_t)step);
+    }
 }
 
 /* out = alpha * sum + beta * addend for the tile; sum may be out itself. */

@@ -3,6 +3,7 @@
  *
  * Panels: A [depth][r] with r balanced over the rows (at most GEMM_MICRO_ROWS), B [depth][2 vectors], short ones filled with 0. */
 #include "kernels/gemm_micro.h"
+#include "kernels/half_rows.h"
 
 #define PANEL ((int)(2 * sizeof(VECTOR) / sizeof(REAL)))
 typedef REAL GEMM_NAME(quad, TAG) __attribute__((vector_size(4 * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
@@ -45,6 +46,8 @@ GEMM_INLINE void GEMM_NAME(widen, TAG)(const uint16_t *in, enum dtype dtype, int
     if (dtype == DTYPE_BF16)
         for (int64_t i = 0; i < n; ++i)
             out[i] = (REAL)half_bf16_to_f32(in[i]);
+    else if (sizeof(REAL) == sizeof(float))
+        half_f16_widen_row((float *)out, in, (size_t)n);
     else
         for (int64_t i = 0; i < n; ++i)
             out[i] = (REAL)half_f16_to_f32(in[i]);

@@ -42,6 +42,17 @@ static inline int32_t scatter_row(const float *from, const int32_t *where, int32
     return x;
 }
 
+static inline int64_t spread_row(const float *from, float divisor, int64_t count, float *top, float *bottom)
+{
+    int64_t x = 0;
+    for (; x + ROW_LANES <= count; x += ROW_LANES) {
+        const row_f32 share = *(const row_f32 *)(from + x) / divisor + 0.0f;
+        store_interleaved((row_i32)share, (row_i32)share, top + 2 * x);
+        store_interleaved((row_i32)share, (row_i32)share, bottom + 2 * x);
+    }
+    return x;
+}
+
 #define LOWEST (-(REAL)__builtin_inf())
 #define IS_NAN(value) ((value) != (value))
 #define ADD(a, b) ((a) + (b))
@@ -50,18 +61,22 @@ static inline int32_t scatter_row(const float *from, const int32_t *where, int32
 #define REAL float
 #define TAG f32
 #define SCATTER_ROW scatter_row
+#define SPREAD_ROW spread_row
 #include "kernels/pool_float.h"
 #undef REAL
 #undef TAG
 #undef SCATTER_ROW
+#undef SPREAD_ROW
 
 #define REAL double
 #define TAG f64
 #define SCATTER_ROW(from, where, first, width, count, top, bottom) 0
+#define SPREAD_ROW(from, divisor, count, top, bottom) 0
 #include "kernels/pool_float.h"
 #undef REAL
 #undef TAG
 #undef SCATTER_ROW
+#undef SPREAD_ROW
 
 #undef LOWEST
 #undef IS_NAN
@@ -75,10 +90,12 @@ static inline int32_t scatter_row(const float *from, const int32_t *where, int32
 #define REAL int64_t
 #define TAG i64
 #define SCATTER_ROW(from, where, first, width, count, top, bottom) 0
+#define SPREAD_ROW(from, divisor, count, top, bottom) 0
 #include "kernels/pool_float.h"
 #undef REAL
 #undef TAG
 #undef SCATTER_ROW
+#undef SPREAD_ROW
 
 static void widen_index(const int32_t *in, int64_t *out, int64_t n)
 {

@@ -1,5 +1,5 @@
-/* Template: pooling kernels for one type; REAL, TAG, LOWEST, IS_NAN, ADD, DIVIDE and SCATTER_ROW (does the first
- * windows of a row with vectors, returns how many) are the includer's. */
+/* Template: pooling kernels for one type; REAL, TAG, LOWEST, IS_NAN, ADD, DIVIDE, and SCATTER_ROW and SPREAD_ROW
+ * (do the first windows of a row with vectors, return how many) are the includer's. */
 #define NAME_(name, tag) name##_##tag
 #define NAME__(name, tag) NAME_(name, tag)
 #define NAME(name) NAME__(name, TAG)
@@ -172,8 +172,47 @@ static struct NAME(window) NAME(adaptive_window)(const struct pool_shape *s, int
                         din[i * s->in_width + j] = ADD(din[i * s->in_width + j], share);   \
             }                                                                              \
     }
-AVERAGE(average, NAME(average_window))
+AVERAGE(average_any, NAME(average_window))
 AVERAGE(adaptive, NAME(adaptive_window))
+
+static void NAME(average)(const void *in_, const struct pool_shape *s, void *out_)
+{
+    if (!NAME(is_halving)(s)) {
+        NAME(average_any)(in_, s, out_);
+        return;
+    }
+    const REAL divisor = (REAL)(s->divisor ? s->divisor : 4);
+    for (int64_t y = 0; y < s->out_height; ++y) {
+        const REAL *restrict top = (const REAL *)in_ + 2 * y * s->in_width, *restrict bottom = top + s->in_width;
+        REAL *restrict out = (REAL *)out_ + y * s->out_width;
+        INDEPENDENT_ITERATIONS
+        for (int64_t x = 0; x < s->out_width; ++x) {
+            const REAL above = ADD(ADD((REAL)0, top[2 * x]), top[2 * x + 1]);
+            out[x] = DIVIDE(ADD(ADD(above, bottom[2 * x]), bottom[2 * x + 1]), divisor);
+        }
+    }
+}
+
+static void NAME(average_backward)(const void *dout_, const struct pool_shape *s, void *din_)
+{
+    if (!NAME(is_halving)(s)) {
+        NAME(average_any_backward)(dout_, s, din_);
+        return;
+    }
+    const REAL divisor = (REAL)(s->divisor ? s->divisor : 4);
+    const int64_t width = s->in_width, count = s->out_width;
+    REAL *const din = din_;
+    for (int64_t y = 0; y < s->out_height; ++y) {
+        const REAL *restrict dout = (const REAL *)dout_ + y * count;
+        REAL *restrict top = din + 2 * y * width, *restrict bottom = top + width;
+        for (int64_t x = SPREAD_ROW(dout, divisor, count, top, bottom); x < count; ++x)
+            top[2 * x] = top[2 * x + 1] = bottom[2 * x] = bottom[2 * x + 1] = ADD((REAL)0, DIVIDE(dout[x], divisor));
+        for (int64_t x = 2 * count; x < width; ++x)
+            top[x] = bottom[x] = 0;
+    }
+    for (int64_t i = 2 * s->out_height * width; i < s->in_height * width; ++i)
+        din[i] = 0;
+}
 
 static void NAME(adaptive_max)(const void *in_, const struct pool_shape *s, void *out_, int32_t *index)
 {

@@ -119,6 +119,49 @@ static void between_integers(const struct kernel_set *k, int64_t value, enum dty
     check_all(out, to, expected, k->isa, "store", (double)value);
 }
 
+/* Every f16 value, and floats around every rounding edge, bit for bit as base/half.h has them, in rows of every length up to
+ * COUNT: the processor's own conversions and the ends of rows must not be told apart. */
+static void halves_as_in_base(const struct kernel_set *k)
+{
+    static uint16_t halves[65536], narrow[3 * 65536];
+    static float wide[3 * 65536], loaded[65536];
+    for (int i = 0; i < 65536; ++i)
+        halves[i] = (uint16_t)i;
+    k->cast->convert[DTYPE_F32][DTYPE_F16](wide, halves, 65536);
+    k->convert->load[DTYPE_F16][ACCUMULATE_F32](loaded, halves, 1, 65536);
+    int wrong = 0;
+    for (int i = 0; i < 65536; ++i)
+        wrong += float_bits(wide[i]) != float_bits(half_f16_to_f32((uint16_t)i)) || float_bits(loaded[i]) != float_bits(wide[i]);
+    CHECK(wrong == 0, "%s: %d of 65536 f16 widen in another way than base/half.h", k->isa, wrong);
+
+    const uint32_t patterns[] = {0x7f800001u, 0xffbfffffu, 0x7fc12345u, 0x00000001u,
+                                 0x807fffffu, 0x33000000u, 0x33000001u, 0x477fefffu};
+    const int count = 3 * 65536;
+    for (int i = 0; i < 65536; ++i) { /* between two halves, the middle, and a step to each side of it */
+        const uint32_t middle = float_bits(half_f16_to_f32((uint16_t)i)) + 0x1000u;
+        for (int step = 0; step < 3; ++step)
+            wide[3 * i + step] = float_from_bits(middle + (uint32_t)step - 1);
+    }
+    for (int i = 0; i < 8; ++i)
+        wide[7 * i] = float_from_bits(patterns[i]);
+    k->cast->convert[DTYPE_F16][DTYPE_F32](narrow, wide, (size_t)count);
+    for (int i = 0; i < count; ++i)
+        wrong += narrow[i] != half_f16_from_f32(wide[i]);
+    k->convert->store[DTYPE_F16][ACCUMULATE_F32](narrow, 1, wide, count);
+    for (int i = 0; i < count; ++i)
+        wrong += narrow[i] != half_f16_from_f32(wide[i]);
+    CHECK(wrong == 0, "%s: %d of %d floats narrow to f16 in another way than base/half.h", k->isa, wrong, count);
+
+    for (int n = 0; n <= COUNT; ++n) {
+        narrow[n] = 0xabcd;
+        k->cast->convert[DTYPE_F16][DTYPE_F32](narrow, wide, (size_t)n);
+        CHECK(narrow[n] == 0xabcd, "%s: a row of %d f16 was written beyond its end", k->isa, n);
+        wide[n] = -1;
+        k->cast->convert[DTYPE_F32][DTYPE_F16](wide, halves, (size_t)n);
+        CHECK(wide[n] == -1, "%s: a row of %d f32 was written beyond its end", k->isa, n);
+    }
+}
+
 int main(void)
 {
     static const int64_t wholes[] = {0, -1, 300, -40000, 3000000000, INT64_MIN, INT64_MAX};
@@ -126,6 +169,7 @@ int main(void)
         const struct kernel_set *const k = kernel_set_at(isa);
         if (!kernel_set_runnable(k->isa))
             continue;
+        halves_as_in_base(k);
         for (int i = 0; i < NUMBERS; ++i) {
             for (int t = 0; t < 5; ++t)
                 to_integers(k, numbers[i], integers[t]);

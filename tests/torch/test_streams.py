@@ -192,3 +192,21 @@ def test_tensors_shared_with_a_stream_may_be_dropped_by_any_thread(device):
     thread.start()
     thread.join()
     assert torch.ones(100_000, device=device).sum().item() == 100_000
+
+
+def test_backward_runs_in_its_caller_and_in_other_threads():
+    seen = []
+    tensor = torch.ones(8, device="npu", requires_grad=True)
+
+    def step():
+        doubled = tensor * 2
+        doubled.register_hook(lambda grad: seen.append(threading.get_ident()))
+        doubled.sum().backward()
+        return threading.get_ident()
+
+    assert step() == seen[0]
+    other = threading.Thread(target=step)
+    other.start()
+    other.join()
+    assert len(seen) == 2
+    assert torch.equal(tensor.grad.cpu(), torch.full((8,), 4.0))

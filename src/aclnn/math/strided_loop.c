@@ -7,7 +7,8 @@
 
 enum {
     ELEMENT_BYTES = 16, /* of the largest type */
-    LONG_ROW = 128      /* rows at least this long are worked on one by one, in place */
+    TILE_BYTES = LOOP_TILE * ELEMENT_BYTES,
+    LONG_ROW = 128 /* rows at least this long are worked on one by one, in place */
 };
 
 const struct elementwise_info elementwise_infos[ELEMENTWISE_COUNT] = {
@@ -142,6 +143,20 @@ static bool coalesce(struct strided_loop *loop)
     return true;
 }
 
+/* Half of what fits is enough to make the calls for a tile cheap, and leaves the nearest cache to more operands. */
+static int64_t tile_elements(const struct strided_loop *loop)
+{
+    size_t widest = 1;
+    for (int i = 0; i < loop->operand_count; ++i) {
+        const struct loop_operand *const o = &loop->operands[i];
+        const size_t outside = dtype_bytes((enum dtype)o->dtype), inside = dtype_bytes((enum dtype)o->kernel_dtype);
+        widest = outside > widest && !o->constant ? outside : widest;
+        widest = inside > widest ? inside : widest;
+    }
+    const int64_t elements = (int64_t)(TILE_BYTES / 2 / widest);
+    return elements > LOOP_TILE ? elements : LOOP_TILE;
+}
+
 static void loop_adopt_shape(struct strided_loop *loop)
 {
     loop->ndim = loop->views[0].ndim;
@@ -163,6 +178,7 @@ bool loop_ready(struct strided_loop *loop)
     }
     loop->by_rows = !all_linear && loop->sizes[loop->ndim - 1] >= LONG_ROW;
     loop->tiled = false;
+    loop->tile = tile_elements(loop);
     for (int i = 0; i < loop->operand_count; ++i) {
         struct loop_operand *const o = &loop->operands[i];
         o->direct &= o->linear || loop->by_rows;
@@ -296,9 +312,9 @@ static char *direct_address(const struct strided_loop *loop, const struct loop_o
 static void load_elements(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index, int64_t element,
                           int64_t n, void *out)
 {
-    _Alignas(64) char raw[LOOP_TILE * ELEMENT_BYTES];
+    _Alignas(64) char raw[TILE_BYTES];
     if (o->through != DTYPE_NONE) {
-        uint16_t rounded[LOOP_TILE];
+        uint16_t rounded[TILE_BYTES / sizeof(uint16_t)];
         gather_rows(loop, o, index, n, raw);
         convert_elements(rounded, (enum dtype)o->through, raw, (enum dtype)o->dtype, n);
         convert_elements(out, (enum dtype)o->kernel_dtype, rounded, (enum dtype)o->through, n);
@@ -317,7 +333,7 @@ static void load_elements(const struct strided_loop *loop, const struct loop_ope
 static void store_elements(const struct strided_loop *loop, const struct loop_operand *o, const int64_t *index, int64_t element,
                            int64_t n, const void *in)
 {
-    _Alignas(64) char raw[LOOP_TILE * ELEMENT_BYTES];
+    _Alignas(64) char raw[TILE_BYTES];
     if (o->linear) {
         convert_elements(direct_address(loop, o, index, element), (enum dtype)o->dtype, in, (enum dtype)o->kernel_dtype, n);
     } else if (o->dtype == o->kernel_dtype) {
@@ -344,12 +360,12 @@ static int64_t step_limit(const struct strided_loop *loop, const int64_t *index,
         const int64_t row_left = loop->sizes[loop->ndim - 1] - index[loop->ndim - 1];
         n = n < row_left ? n : row_left;
     }
-    return loop->tiled && n > LOOP_TILE ? LOOP_TILE : n;
+    return loop->tiled && n > loop->tile ? loop->tile : n;
 }
 
 static void copy_range(const struct strided_loop *loop, int64_t begin, int64_t end)
 {
-    _Alignas(64) char tile[LOOP_TILE * ELEMENT_BYTES];
+    _Alignas(64) char tile[TILE_BYTES];
     const struct loop_operand *const out = &loop->operands[0], *const in = &loop->operands[1];
     int64_t index[TENSOR_MAX_DIMS];
     split_index(loop, begin, index);
@@ -371,7 +387,7 @@ static void copy_range(const struct strided_loop *loop, int64_t begin, int64_t e
 
 /* Puts the operands' elements where the kernel finds them. */
 static void load_operands(const struct strided_loop *loop, const int64_t *index, int64_t element, int64_t n,
-                          char (*tiles)[LOOP_TILE * ELEMENT_BYTES], void **addresses)
+                          char (*tiles)[TILE_BYTES], void **addresses)
 {
     for (int i = 0; i < loop->operand_count; ++i) {
         const struct loop_operand *const o = &loop->operands[i];
@@ -387,13 +403,13 @@ void loop_range(const struct strided_loop *loop, int64_t begin, int64_t end)
         copy_range(loop, begin, end);
         return;
     }
-    _Alignas(64) char tiles[LOOP_OPERANDS][LOOP_TILE * ELEMENT_BYTES];
+    _Alignas(64) char tiles[LOOP_OPERANDS][TILE_BYTES];
     void *addresses[LOOP_OPERANDS];
     int64_t index[TENSOR_MAX_DIMS];
     split_index(loop, begin, index);
     for (int i = 1; i < loop->operand_count; ++i)
         if (loop->operands[i].constant)
-            fill_constant(&loop->operands[i], tiles[i], end - begin < LOOP_TILE ? end - begin : LOOP_TILE);
+            fill_constant(&loop->operands[i], tiles[i], end - begin < loop->tile ? end - begin : loop->tile);
     while (begin < end) {
         const int64_t n = step_limit(loop, index, end - begin);
         load_operands(loop, index, begin, n, tiles, addresses);

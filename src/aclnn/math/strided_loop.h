@@ -16,7 +16,7 @@
 #include "tensor/tensor.h"
 
 enum {
-    LOOP_TILE = 512,   /* elements that pass through a tile at once */
+    LOOP_TILE = 512,   /* elements that always fit a tile */
     LOOP_OPERANDS = 6, /* optimizers update several operands at once */
     LOOP_SCALARS = 12
 };
@@ -42,7 +42,8 @@ struct strided_loop {
     int64_t grain;
     int64_t sizes[TENSOR_MAX_DIMS];
     bool by_rows; /* no tile crosses the end of a row */
-    bool tiled;   /* something passes through tiles, so that they limit the step */
+    bool tiled;   /* something passes through tiles, so that they limit the step: */
+    int64_t tile; /* elements that pass through a tile at once; more of narrow types */
     /* Looks at each tile of operand `checked` before the kernel runs; a hit sets *found. NULL: nothing to look for. */
     bool (*check)(const void *in, size_t n);
     int checked;

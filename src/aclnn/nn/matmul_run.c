@@ -10,7 +10,7 @@
 #include "base/pool.h"
 #include "kernels/kernels.h"
 
-enum { ITEM_COST = 1 << 17, TILES_PER_THREAD = 4 };
+enum { ITEM_COST = 1 << 19, LARGE_TILE = 1 << 25, TILES_PER_THREAD = 4 }; /* multiply-adds; an item takes about 6 us */
 
 struct tiles {
     const struct gemm_problem *problem;
@@ -53,7 +53,7 @@ static void choose_tiles(struct tiles *t, int64_t batches, bool vector)
         const int64_t rows = divide_up(p->rows, t->row_tiles), columns = divide_up(p->columns, t->column_tiles);
         const bool few = t->row_tiles * t->column_tiles * batches < wanted;
         const bool uneven = t->row_tiles * t->column_tiles * batches % pool_threads() != 0;
-        if (!(few && uneven) && !(few && rows * columns * p->depth > 4 * (int64_t)ITEM_COST * 64))
+        if (!(few && uneven) && !(few && rows * columns * p->depth > (int64_t)LARGE_TILE))
             break;
         if (rows * columns * p->depth < 2 * ITEM_COST)
             break;
