@@ -75,8 +75,6 @@ double scale_of(const at::Tensor &query, std::optional<double> scale) {
   return scale ? *scale : 1 / std::sqrt(static_cast<double>(query.size(3)));
 }
 
-at::ScalarType statistic_type(const at::Tensor &query) { return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat; }
-
 using Attention =
     std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor, at::Tensor, at::Tensor>;
 

@@ -29,15 +29,8 @@ std::vector<int64_t> convolution_sizes(const at::Tensor &input, const at::Tensor
 at::Tensor convolution(const at::Tensor &input, const at::Tensor &weight, const OptionalTensor &bias, at::IntArrayRef stride,
                        at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
                        int64_t groups) {
-  if (input.scalar_type() == at::kLong && weight.scalar_type() == at::kLong) { // exact while no sum needs more than 53 bits
-    const OptionalTensor wide = bias && bias->defined() ? OptionalTensor(bias->to(at::kDouble)) : std::nullopt;
-    return convolution(input.to(at::kDouble), weight.to(at::kDouble), wide, stride, padding, dilation, transposed, output_padding,
-                       groups)
-        .round()
-        .to(at::kLong);
-  }
-  TORCH_CHECK(input.is_floating_point() || input.is_complex(), "\"convolution_overrideable\" not implemented for '",
-              toString(input.scalar_type()), "'");
+  TORCH_CHECK(input.is_floating_point() || input.is_complex() || input.scalar_type() == at::kLong,
+              "\"convolution_overrideable\" not implemented for '", toString(input.scalar_type()), "'");
   const OnDevice guard(device_index_of(input));
   check_factor_types(input, weight);
   if (bias && bias->defined())
@@ -61,11 +54,6 @@ Three convolution_backward(const at::Tensor &grad_output, const at::Tensor &inpu
                                  groups, argument(mask), argument(grad_input), argument(grad_weight), argument(grad_bias),
                                  stream()));
   return {grad_input, grad_weight, grad_bias};
-}
-
-/* Statistics of half types are kept in float. */
-at::ScalarType statistic_type(const at::Tensor &input) {
-  return input.scalar_type() == at::kHalf || input.scalar_type() == at::kBFloat16 ? at::kFloat : input.scalar_type();
 }
 
 Three batch_norm(const at::Tensor &input, const OptionalTensor &weight, const OptionalTensor &bias,

@@ -27,6 +27,10 @@ inline c10::ScalarType floating_type(c10::ScalarType type) {
   return c10::isIntegralType(type, true) ? c10::typeMetaToScalarType(c10::get_default_dtype()) : type;
 }
 inline c10::ScalarType sum_type(c10::ScalarType type) { return c10::isIntegralType(type, true) ? c10::ScalarType::Long : type; }
+/* Statistics of half types are kept in float. */
+inline c10::ScalarType statistic_type(const at::Tensor &input) {
+  return c10::isReducedFloatingType(input.scalar_type()) ? c10::ScalarType::Float : input.scalar_type();
+}
 double largest(const at::Tensor &self); // finite number of its dtype
 at::Tensor where_result(const at::Tensor &condition, const at::Tensor &self, const at::Tensor &other);
 

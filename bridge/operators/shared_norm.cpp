@@ -19,10 +19,6 @@ using OptionalTensor = std::optional<Tensor>;
 using Two = std::tuple<Tensor, Tensor>;
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
-at::ScalarType statistic_type(const Tensor &input) {
-  return input.scalar_type() == at::kHalf || input.scalar_type() == at::kBFloat16 ? at::kFloat : input.scalar_type();
-}
-
 Two own_stats(const Tensor &input, double eps) {
   const OnDevice guard(device_index_of(input));
   const Tensor mean = empty({input.size(1)}, statistic_type(input)), invstd = empty({input.size(1)}, statistic_type(input));

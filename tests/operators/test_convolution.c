@@ -127,6 +127,45 @@ static void test_problem(enum dtype dtype, enum layout layout, const struct prob
         tensor_free(all[i]);
 }
 
+static uint64_t *word_at(const struct tensor *t, int64_t index) { return (uint64_t *)(void *)t->memory + tensor_at(t, index); }
+
+/* 64-bit integers, whose sums wrap: exact, where a sum in double would not be. */
+static void test_integers(enum layout layout, const struct problem *p)
+{
+    int64_t in_sizes[5] = {p->images, p->in_channels}, out_sizes[5] = {p->images, p->out_channels}, w_sizes[5];
+    w_sizes[0] = p->transposed ? p->in_channels : p->out_channels;
+    w_sizes[1] = (p->transposed ? p->out_channels : p->in_channels) / p->groups;
+    for (int d = 0; d < p->n; ++d) {
+        in_sizes[d + 2] = p->in[d];
+        out_sizes[d + 2] = out_size(p, d);
+        w_sizes[d + 2] = p->taps[d];
+    }
+    const int n = p->n + 2;
+    struct tensor x = tensor_new(DTYPE_I64, layout, n, in_sizes), w = tensor_new(DTYPE_I64, layout, n, w_sizes);
+    struct tensor bias = tensor_new(DTYPE_I64, PLAIN, SIZES(p->out_channels)), y = tensor_new(DTYPE_I64, layout, n, out_sizes);
+    struct tensor *const filled[] = {&x, &w, &bias};
+    for (int t = 0; t < 3; ++t)
+        for (int64_t i = 0; i < filled[t]->count; ++i)
+            *word_at(filled[t], i) = check_random(&seed);
+    aclIntArray *const arrays[] = {aclCreateIntArray(p->stride, (uint64_t)p->n), aclCreateIntArray(p->pad, (uint64_t)p->n),
+                                   aclCreateIntArray(p->dilation, (uint64_t)p->n), aclCreateIntArray(p->extra, (uint64_t)p->n)};
+    RUN(Convolution, x.handle, w.handle, bias.handle, arrays[0], arrays[1], arrays[2], p->transposed, arrays[3], p->groups,
+        y.handle, 0);
+    uint64_t *const expected = calloc((size_t)y.count, 8);
+    for (int64_t i = 0; i < y.count; ++i)
+        expected[i] = *word_at(&bias, i / (y.count / (p->images * p->out_channels)) % p->out_channels);
+    FOR_EACH_PRODUCT(p, expected[out_at] += *word_at(&x, in_at) * *word_at(&w, weight_at););
+    for (int64_t i = 0; i < y.count; ++i)
+        CHECK(*word_at(&y, i) == expected[i], "integers: element %lld of n %d, %lld -> %lld channels", (long long)i, p->n,
+              (long long)p->in_channels, (long long)p->out_channels);
+    free(expected);
+    for (int i = 0; i < 4; ++i)
+        aclDestroyIntArray(arrays[i]);
+    tensor_free(&y);
+    for (int t = 0; t < 3; ++t)
+        tensor_free(filled[t]);
+}
+
 static const struct problem problems[] = {
     {2, 2, 3, 4, 1, {5, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0}, 0},
     {2, 3, 16, 20, 1, {8, 8}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0}, 0},
@@ -175,6 +214,13 @@ static void test_all(void)
         for (int t = 0; t < 4; ++t)
             if (t < 2 || problems[i].in_channels < 10)
                 test_problem(types[t], (enum layout)((i + (size_t)t) % LAYOUTS), &problems[i]);
+}
+
+static void test_all_integers(void)
+{
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i)
+        if (problems[i].in_channels < 10)
+            test_integers((enum layout)(i % LAYOUTS), &problems[i]);
 }
 
 /* A NaN or an infinity in one image stays in its neighbourhood and its image. */
@@ -242,8 +288,11 @@ static void test_refusals(void)
     struct tensor fits = tensor_random(DTYPE_F32, PLAIN, &seed, SIZES(4, 3, 3, 3));
     REFUSE(Convolution, ACLNN_ERROR_PARAM, "spatial size", x.handle, fits.handle, NULL, NULL, NULL, NULL, false, NULL, 1, y.handle,
            0);
-    struct tensor *const all[] = {&x, &w, &y, &fits};
-    for (int i = 0; i < 4; ++i)
+    struct tensor whole = tensor_random(DTYPE_I64, PLAIN, &seed, SIZES(1, 3, 8, 8));
+    REFUSE(Convolution, ACLNN_ERROR_PARAM, "i64 for all operands", whole.handle, fits.handle, NULL, NULL, NULL, NULL, false, NULL,
+           1, y.handle, 0);
+    struct tensor *const all[] = {&x, &w, &y, &fits, &whole};
+    for (int i = 0; i < 5; ++i)
         tensor_free(all[i]);
 }
 
@@ -256,6 +305,7 @@ int main(void)
         test_not_finite(INFINITY);
         test_unused_pixels();
     })
+    test_all_integers();
     test_refusals();
     return check_result();
 }

@@ -219,6 +219,9 @@ def test_integer_convolution() -> None:
     """Integers as on the CPU."""
     x, w, b = torch.arange(-40, 35).reshape(1, 3, 5, 5), torch.arange(-9, 45).reshape(2, 3, 3, 3), torch.tensor([5, -7])
     compare(lambda x, w, b: F.conv2d(x, w, b, padding=1), x, w, b)
+    large = x * ((1 << 58) + 3)
+    compare(lambda x, w, b: F.conv2d(x, w, b, stride=2), large, w, b)
+    compare(lambda x, w: F.conv_transpose2d(x, w, stride=2), large[:, :2], w)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -3,7 +3,8 @@
  * Two passes exist (convolution.h). "Forward geometry" is the correlation of the larger side (input; output when transposed)
  * with the weights as they are; "back geometry" brings the smaller side to the larger one with rotated weights:
  *     convolution:  out = forward(input)       dinput = back(dout)       dweight = gradient(input, dout)
- *     transposed:   out = back(input)          dinput = forward(dout)    dweight = gradient(dout, input) */
+ *     transposed:   out = back(input)          dinput = forward(dout)    dweight = gradient(dout, input)
+ * i64 has no gradients. */
 #include "aclnn/nn/convolution.h"
 
 #include <string.h>
@@ -78,7 +79,7 @@ static int64_t weight_elements(const struct shape *s)
 struct arguments {
     const aclIntArray *stride, *padding, *dilation, *output_padding;
     int64_t groups;
-    bool transposed;
+    bool transposed, integers;
 };
 
 /* Value of spatial dimension d of n, in an array of 1 or n values; NULL gives `otherwise`. */
@@ -145,14 +146,21 @@ static int set_sizes(const char *name, const struct view *large, const struct vi
     return 0;
 }
 
+static int check_types(const char *name, const struct view *const *all, int count, bool integers)
+{
+    for (int i = 0; i < count; ++i)
+        REQUIRE(integers ? all[i]->dtype == DTYPE_I64 : dtype_is_floating((enum dtype)all[i]->dtype), ACLNN_ERROR_PARAM,
+                "%s: an operand is %s; allowed are f64, f32, f16, bf16, and i64 for all operands of a convolution forward", name,
+                view_text(all[i]));
+    return 0;
+}
+
 /* input and output (or their gradients), weight -> shape. */
 static int set_shape(const char *name, const struct view *input, const struct view *output, const struct view *weight,
                      const struct arguments *a, struct shape *s)
 {
     const struct view *const all[] = {input, output, weight};
-    for (int i = 0; i < 3; ++i)
-        REQUIRE(dtype_is_floating((enum dtype)all[i]->dtype), ACLNN_ERROR_PARAM,
-                "%s: an operand is %s; allowed are f64, f32, f16, bf16", name, view_text(all[i]));
+    TRY(check_types(name, all, 3, a->integers));
     REQUIRE(input->ndim >= 3 && input->ndim <= 5 && output->ndim == input->ndim && weight->ndim == input->ndim, ACLNN_ERROR_PARAM,
             "%s: input %s, weight %s and output %s must all have 3, 4 or 5 dimensions", name, view_text(input), view_text(weight),
             view_text(output));
@@ -303,7 +311,7 @@ aclnnStatus aclnnConvolutionGetWorkspaceSize(const aclTensor *input, const aclTe
                                              bool transposed, const aclIntArray *outputPadding, int64_t groups, aclTensor *output,
                                              int8_t cubeMathType, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    const struct arguments a = {stride, padding, dilation, outputPadding, groups, transposed};
+    struct arguments a = {stride, padding, dilation, outputPadding, groups, transposed, false};
     struct plan *plan;
     struct view *in, *w, *b, *out;
     TRY(plan_begin(OPERATOR_Convolution, run_convolution, workspaceSize, executor, &plan));
@@ -314,10 +322,12 @@ aclnnStatus aclnnConvolutionGetWorkspaceSize(const aclTensor *input, const aclTe
     PLAN_TRY(plan, begin_shape(plan));
     struct convolution *const c = PLAN_IMMEDIATE(plan, struct convolution);
     struct shape *const s = shape_of(plan);
+    a.integers = in->dtype == DTYPE_I64;
     PLAN_TRY(plan, set_shape(plan_name(plan), in, out, w, &a, s));
-    PLAN_REQUIRE(plan, b->dtype == DTYPE_NONE || (b->count == out->sizes[1] && dtype_is_floating((enum dtype)b->dtype)),
-                 ACLNN_ERROR_PARAM, "aclnnConvolution: bias is %s; it must hold %lld floating values", view_text(b),
-                 (long long)out->sizes[1]);
+    const bool fits = a.integers ? b->dtype == DTYPE_I64 : dtype_is_floating((enum dtype)b->dtype);
+    PLAN_REQUIRE(plan, b->dtype == DTYPE_NONE || (b->count == out->sizes[1] && fits), ACLNN_ERROR_PARAM,
+                 "aclnnConvolution: bias is %s; it must hold %lld %s values", view_text(b), (long long)out->sizes[1],
+                 a.integers ? "i64" : "floating");
     for (int i = INPUT; i <= OUTPUT; ++i)
         stage_operand(plan, &c->staging, &plan->operands[i], s->type);
     const uint64_t work = correlate_work(plan, transposed);
@@ -352,7 +362,7 @@ aclnnStatus aclnnConvolutionBackwardGetWorkspaceSize(const aclTensor *gradOutput
                                                      int8_t cubeMathType, aclTensor *gradInput, aclTensor *gradWeight,
                                                      aclTensor *gradBias, uint64_t *workspaceSize, aclOpExecutor **executor)
 {
-    const struct arguments a = {stride, padding, dilation, outputPadding, groups, transposed};
+    const struct arguments a = {stride, padding, dilation, outputPadding, groups, transposed, false};
     aclTensor *const gradients[] = {gradInput, gradWeight, gradBias};
     struct plan *plan;
     struct view *dy, *in, *w;

@@ -9,7 +9,7 @@
 struct conv_pass {
     struct conv_geometry geometry; /* of one group */
     int64_t images, groups;
-    enum accumulate type;
+    enum accumulate type; /* i64: correlations only */
 };
 
 /* out[image][group * rows] from source[image][group * channels]; matrix: [group][rows][channels * taps]; bias: one value a row
@@ -22,6 +22,9 @@ struct conv_operands {
 /* workspace: conv_correlate_bytes. 0 or an error code. */
 uint64_t conv_correlate_bytes(const struct conv_pass *pass);
 int conv_correlate(const struct conv_pass *pass, const struct conv_operands *operands, void *workspace);
+
+/* What conv_correlate does for i64; needs no workspace. */
+void conv_correlate_integer(const struct conv_pass *pass, const struct conv_operands *operands);
 
 /* gradient [group][rows][channels * taps] from source (as above) and small[image][group * rows][out]. */
 uint64_t conv_weight_gradient_bytes(const struct conv_pass *pass);

@@ -56,6 +56,8 @@ static uint64_t direct_bytes(const struct conv_pass *pass)
 
 uint64_t conv_correlate_bytes(const struct conv_pass *pass)
 {
+    if (pass->type == ACCUMULATE_I64)
+        return 0;
     if (conv_has_phases(pass))
         return conv_phases_bytes(pass);
     return direct_bytes(pass) + (winograd_applies(pass) ? winograd_correlate_bytes(pass) : 0);
@@ -128,6 +130,10 @@ static int correlate_direct(const struct conv_pass *pass, const struct conv_oper
 int conv_correlate(const struct conv_pass *pass, const struct conv_operands *o, void *workspace)
 {
     const uint8_t *refused = NULL;
+    if (pass->type == ACCUMULATE_I64) {
+        conv_correlate_integer(pass, o);
+        return 0;
+    }
     if (conv_has_phases(pass))
         return conv_correlate_phases(pass, o, workspace);
     if (winograd_applies(pass)) {
@@ -284,10 +290,10 @@ static void rotate_rows(void *argument, int64_t begin, int64_t end)
             for (int64_t t = 0; t < j->taps; ++t) {
                 const int64_t from = ((item / j->inner * j->outer + o) * j->inner + item % j->inner) * j->taps + j->taps - 1 - t;
                 const int64_t to = (item * j->outer + o) * j->taps + t;
-                if (j->type == ACCUMULATE_F64)
-                    ((double *)j->rotated)[to] = ((const double *)j->matrix)[from];
+                if (accumulate_bytes(j->type) == 8)
+                    ((uint64_t *)j->rotated)[to] = ((const uint64_t *)j->matrix)[from];
                 else
-                    ((float *)j->rotated)[to] = ((const float *)j->matrix)[from];
+                    ((uint32_t *)j->rotated)[to] = ((const uint32_t *)j->matrix)[from];
             }
 }
 
