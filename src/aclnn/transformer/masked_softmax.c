@@ -42,8 +42,6 @@ static const char *mask_of_row(const struct softmax_job *j, int64_t row)
     return j->mask && !j->m->triangle ? j->mask + walk_offset(row, last, j->shape->sizes, j->m->mask_strides) : NULL;
 }
 
-#define PUT(type, index, value) (((type) == ACCUMULATE_F64) ? (void)(((double *)row_out)[index] = (value)) : (void)(((float *)row_out)[index] = (float)(value)))
-
 static void forward_rows(void *argument, int64_t begin, int64_t end)
 {
     const struct softmax_job *const j = argument;
@@ -56,7 +54,7 @@ static void forward_rows(void *argument, int64_t begin, int64_t end)
         kernels->attention->real[m->type].scale(row_out, m->width, m->scale);
         for (int64_t i = 0; i < m->width && (mask || m->triangle); ++i)
             if (is_masked(j, mask, row, i))
-                PUT(m->type, i, -10000);
+                tile_set_value(row_out, m->type, i, -10000);
         kernels->softmax->real[m->type].forward(row_out, row_out, m->width, false);
     }
 }
@@ -73,7 +71,7 @@ static void backward_rows(void *argument, int64_t begin, int64_t end)
         kernels->attention->real[m->type].scale(row_out, m->width, m->scale);
         for (int64_t i = 0; i < m->width && (mask || m->triangle); ++i)
             if (is_masked(j, mask, row, i))
-                PUT(m->type, i, 0);
+                tile_set_value(row_out, m->type, i, 0);
     }
 }
 
