@@ -50,10 +50,34 @@ def machine() -> dict[str, Any]:
     }
 
 
+SETTLE = 0.015  # seconds; the OpenMP threads of torch's CPU spin for up to 10 ms after their work
+AWAKE = 0.001  # seconds of untimed work after that, as threads and cores that sleep take up to 0.1 ms to wake
+
+
+class Repeated:
+    """A timing's work: `repeats` calls and one wait."""
+
+    def __init__(self, call: Callable[[], Any], repeats: int, wait: Callable[[], None]) -> None:
+        self.call, self.repeats, self.wait = call, repeats, wait
+
+    def __call__(self) -> None:
+        for _ in range(self.repeats):
+            self.call()
+        self.wait()
+
+    def wake(self) -> None:
+        """A moment of the same work, so that threads and cores are awake."""
+        end = time.perf_counter() + AWAKE
+        while time.perf_counter() < end:
+            self.call()
+            self.wait()
+
+
 def interleave(variants: dict[str, Callable[[], Any]], rounds: int, warm_up: int = 1, settle: float = 0, clock: Clock = time.perf_counter) -> Timings:
     """Times every variant once a round, the order reversed in every other round. A variant must wait for its own work.
 
-    settle: seconds to sleep before each timing, so that the other variant's threads have stopped spinning for more work.
+    settle: seconds to sleep before each timing, so that the other variant's threads have stopped spinning for more work; see
+    SETTLE. A variant with an attribute `wake` has that called after the sleep, untimed.
     clock: time.process_time instead where others use the machine.
     """
     for function in variants.values():
@@ -64,6 +88,7 @@ def interleave(variants: dict[str, Callable[[], Any]], rounds: int, warm_up: int
         names = list(variants)
         for name in names if number % 2 == 0 else reversed(names):
             time.sleep(settle)
+            getattr(variants[name], "wake", lambda: None)()
             begin = clock()
             variants[name]()
             seconds[name].append(clock() - begin)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from _measure import cpu_name, finish, interleave, paired, require_npu, spread, verdict
+from _measure import SETTLE, Repeated, cpu_name, finish, interleave, paired, require_npu, spread, verdict
 
 BATCH = 128
 F32_LIMIT, HALF_LIMIT = 0.95, 0.9
@@ -35,13 +35,7 @@ def product(factors: tuple[torch.Tensor, torch.Tensor], device: str, dtype: torc
     a, b = (factor.to(device=device, dtype=dtype) for factor in factors)
     out = torch.empty(a.size(0), b.size(1), device=device, dtype=dtype)
     wait = torch.npu.synchronize if device == "npu" else lambda: None
-
-    def work() -> None:
-        for _ in range(repeats):
-            torch.mm(a, b, out=out)
-        wait()
-
-    return work
+    return Repeated(lambda: torch.mm(a, b, out=out), repeats, wait)
 
 
 def measure(factors: tuple[torch.Tensor, torch.Tensor], rounds: int, seconds: float) -> dict[str, Any]:
@@ -53,7 +47,7 @@ def measure(factors: tuple[torch.Tensor, torch.Tensor], rounds: int, seconds: fl
     repeats = max(1, min(2000, round(seconds / (time.perf_counter() - begin))))
     work = {"cpu": product(factors, "cpu", torch.float32, repeats), "npu": product(factors, "npu", torch.float32, repeats)}
     work |= {name: product(factors, "npu", dtype, repeats) for name, dtype in HALVES.items()}
-    timings = interleave(work, rounds, settle=0.002)
+    timings = interleave(work, rounds, settle=SETTLE)
     return {
         "microseconds": {name: {key: 1e6 * value / repeats for key, value in spread(values).items()} for name, values in timings.items()},
         "npu against cpu": paired(timings, "cpu", faster_is_larger=True)["npu"],

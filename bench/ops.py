@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from _measure import cpu_name, finish, interleave, paired, require_npu, spread, verdict
+from _measure import SETTLE, Repeated, cpu_name, finish, interleave, paired, require_npu, spread, verdict
 from _ops_cases import CASES, Case
 from _ops_reasons import REASONS
 
@@ -57,26 +57,18 @@ def backward_call(case: Case, device: str) -> Callable[[], Any]:
 DIRECTIONS = {"forward": forward_call, "backward": backward_call}
 
 
-def repeated(call: Callable[[], Any], repeats: int, wait: Callable[[], None]) -> Callable[[], None]:
-    """A timing's work: `repeats` calls and one wait."""
-
-    def work() -> None:
-        for _ in range(repeats):
-            call()
-        wait()
-
-    return work
-
-
 def repeats_for(call: Callable[[], Any], wait: Callable[[], None], seconds: float) -> int:
-    """How many calls take about that long; the first one warms up."""
+    """How many calls take about that long, by the faster of two trials; the first call warms up."""
     repeats = 1
     call()
     wait()
     while True:
-        begin = time.perf_counter()
-        repeated(call, repeats, wait)()
-        spent = time.perf_counter() - begin
+        trials = []
+        for _ in range(2):
+            begin = time.perf_counter()
+            Repeated(call, repeats, wait)()
+            trials.append(time.perf_counter() - begin)
+        spent = min(trials)
         if spent > seconds / 4 or repeats >= 4096:
             return max(1, min(4096, round(repeats * seconds / spent)))
         repeats *= 4
@@ -88,8 +80,8 @@ def measure(case: Case, direction: str, rounds: int, seconds: float, clock: Call
     for device in ("cpu", "npu"):
         call, wait = DIRECTIONS[direction](case, device), wait_for(device)
         repeats[device] = repeats_for(call, wait, seconds)
-        work[device] = repeated(call, repeats[device], wait)
-    timings = interleave(work, rounds, settle=0.002, clock=clock)
+        work[device] = Repeated(call, repeats[device], wait)
+    timings = interleave(work, rounds, settle=SETTLE, clock=clock)
     timings = {device: [value / repeats[device] for value in values] for device, values in timings.items()}
     return {
         "family": case.family,
