@@ -55,7 +55,7 @@ static void choose_tiles(struct tiles *t, int64_t batches, bool vector)
         const bool uneven = t->row_tiles * t->column_tiles * batches % pool_threads() != 0;
         if (!(few && uneven) && !(few && rows * columns * p->depth > (int64_t)LARGE_TILE))
             break;
-        if (rows * columns * p->depth < 2 * ITEM_COST)
+        if (rows * round_up(columns, k->column_unit) * p->depth < 2 * ITEM_COST) /* a kernel's columns cost the same when unused */
             break;
         if (columns >= rows && columns >= 2 * k->column_unit)
             t->column_tiles *= 2;
@@ -85,7 +85,7 @@ int matmul_run(const struct gemm_problem *problem, enum dtype compute, int64_t b
     REQUIRE(t.kernel, ACLNN_ERROR_PARAM, "there is no matrix product for %s", dtype_name(compute));
     choose_tiles(&t, batches, vector);
     const int64_t items = batches * t.row_tiles * t.column_tiles;
-    const int64_t cost = t.rows * t.columns * (problem->depth > 0 ? problem->depth : 1);
+    const int64_t cost = t.rows * round_up(t.columns, kernels->gemm->column_unit) * (problem->depth > 0 ? problem->depth : 1);
     int64_t grain = cost >= ITEM_COST ? 1 : ITEM_COST / cost;
     if (grain > 1 && grain * 2 * pool_threads() > items && items * cost > 4 * ITEM_COST)
         grain = divide_up(items, 2 * (int64_t)pool_threads());
