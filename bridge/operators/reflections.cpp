@@ -121,7 +121,8 @@ static std::tuple<Tensor &, Tensor &, Tensor &, Tensor &> least_squares(const Te
 
 /* --- exponential ---------------------------------------------------------------------------------------------------------------- */
 
-/* exp(A) = exp(A / 2^s)^(2^s), with s for the largest of a batch; the inner one by its series, in double precision. */
+/* exp(A) = exp(A / 2^s)^(2^s), with an s for each matrix, so that neighbours in a batch don't matter; the inner one by its series, in
+ * double precision. */
 static Tensor exponential(const Tensor &self) {
   const OnDevice guard(device_index_of(self));
   TORCH_CHECK(self.dim() >= 2 && self.size(-1) == self.size(-2),
@@ -131,14 +132,16 @@ static Tensor exponential(const Tensor &self) {
   if (self.numel() == 0)
     return at::empty_like(self, at::MemoryFormat::Contiguous);
   const Tensor wide = self.to(double_of(self));
-  const double norm = at::abs(wide).sum(-2).amax().item<double>();
-  const int squarings = norm > 0.25 && std::isfinite(norm) ? static_cast<int>(std::ceil(std::log2(norm))) + 2 : 0;
-  const Tensor small = wide * std::ldexp(1.0, -squarings), identity = at::eye(self.size(-1), wide.options());
+  const Tensor norm = at::abs(wide).sum(-2).amax(-1);
+  const Tensor large = at::isfinite(norm).logical_and_(norm > 0.25);
+  const Tensor squarings = at::where(large, norm.log2().ceil_().add_(2), at::zeros_like(norm)).unsqueeze(-1).unsqueeze(-1);
+  const Tensor small = wide * at::pow(2.0, -squarings), identity = at::eye(self.size(-1), wide.options());
   Tensor sum = identity + small / 12;
   for (int order = 11; order > 0; --order) // 0.25^13 / 13! is below the last bit
     sum = identity + at::matmul(small, sum) / order;
-  for (int i = 0; i < squarings; ++i)
-    sum = at::matmul(sum, sum);
+  const int most = static_cast<int>(squarings.max().item<double>());
+  for (int i = 0; i < most; ++i)
+    sum = at::where(squarings > i, at::matmul(sum, sum), sum);
   return sum.to(self.scalar_type());
 }
 

@@ -285,3 +285,26 @@ def test_picks() -> None:
     check(lambda v, w: torch.histogram(v, torch.tensor([-1.0, 0, 0.5, 3], dtype=v.dtype, device=v.device), weight=w), values, values.abs())
     check(lambda v: torch.channel_shuffle(v, 3), numbers(2, 6, 4))
     check(lambda v: torch.searchsorted(v, 0.3), values.sort()[0])
+
+
+def test_matrix_exp_of_each_matrix_alone() -> None:
+    """Neighbours in a batch change nothing: small beside huge, NaN and Inf."""
+    inf, nan = float("inf"), float("nan")
+    items = [torch.eye(2) * 20, torch.eye(2), torch.tensor([[0, 1e20], [0, 0]]), torch.full((2, 2), nan), torch.eye(2) * -20, torch.full((2, 2), inf)]
+    batch = torch.stack(items).double()
+    ours = torch.linalg.matrix_exp(batch.to(DEVICE)).cpu()
+    for index in (0, 1, 2, 4):
+        torch.testing.assert_close(ours[index], torch.linalg.matrix_exp(batch[index]), rtol=1e-12, atol=1e-15)
+    assert ours[3].isnan().all()
+
+
+def test_numbers_that_are_not_finite() -> None:
+    """NaN fills an inverse; the determinant's sign is that of infinite pivots too; an infinite matrix isn't called singular."""
+    matrix = numbers(3, 3)
+    matrix[0, 0] = float("nan")
+    assert torch.linalg.inv(matrix.to(DEVICE)).isnan().all()
+    for size in (float("inf"), -float("inf")):
+        diagonal = torch.diag(torch.tensor([size, 2.0], dtype=torch.float64))
+        for ours, theirs in zip(torch.linalg.slogdet(diagonal.to(DEVICE)), torch.linalg.slogdet(diagonal), strict=True):
+            assert torch.equal(ours.cpu(), theirs)
+    assert torch.linalg.inv_ex(torch.full((2, 2), float("inf"), device=DEVICE)).info.item() == 0

@@ -83,6 +83,14 @@ static void set_nan(const struct linalg_work *w, void *matrix, int64_t n, int64_
         memcpy((char *)matrix + (k * n + k) * (int64_t)dtype_bytes(w->wide), &nan, dtype_bytes(w->wide));
 }
 
+static bool has_nan(const double *x, int64_t count)
+{
+    bool any = false;
+    for (int64_t i = 0; i < count; ++i)
+        any |= isnan(x[i]) != 0;
+    return any;
+}
+
 /* --- running over a batch ------------------------------------------------------------------------------------------------- */
 
 static void run_items(void *argument, int64_t begin, int64_t end)
@@ -188,6 +196,9 @@ static void invert(const struct linalg_work *w, int64_t index, char *scratch)
     const int64_t missing = lapack_lu(w->wide, n, a, pivots);
     if (missing) {
         set_nan(w, b, n, missing - 1);
+    } else if (has_nan((const double *)(const void *)a, n * n * bytes / (int64_t)sizeof(double))) {
+        for (int64_t i = 0; i < n * n; ++i) /* the substitution skips zeros, and with them NaN */
+            memcpy(b + i * bytes, &(complex64_pair){NAN, 0}, (size_t)bytes);
     } else {
         for (int64_t k = 0; k < n; ++k)
             memcpy(b + (k * n + k) * bytes, &one, (size_t)bytes);
@@ -428,7 +439,9 @@ static double determinant_of(const struct linalg_work *w, const double *lu, cons
     for (int64_t k = 0; k < n; ++k) {
         const double *const pivot = lu + (k * n + k) * reals;
         const double re = pivot[0], im = reals == 2 ? pivot[1] : 0, size = hypot(re, im), turn = pivots[k] != k + 1 ? -1 : 1;
-        const complex64_pair unit = size == 0 ? (complex64_pair){0, 0} : (complex64_pair){turn * re / size, turn * im / size};
+        const complex64_pair unit = size == 0                  ? (complex64_pair){0, 0}
+                                    : reals == 1 && !isnan(re) ? (complex64_pair){turn * copysign(1, re), 0} /* of Inf too */
+                                                               : (complex64_pair){turn * re / size, turn * im / size};
         logarithm += log(size);
         phase = (complex64_pair){phase.re * unit.re - phase.im * unit.im, phase.re * unit.im + phase.im * unit.re};
     }
