@@ -63,7 +63,7 @@ def operators(result: dict[str, Any]) -> str:
     parts.append(machine_text(result["machine"]))
     if slow:
         cells = [[f"{row['operator']}, {row['shape']}, {row['direction']}", f"{row['speed-up']['median']:.2f}", row["why"]] for row in slow]
-        parts.append(f"\nBelow {LIMIT}x, and what a profile showed, where one was made:\n\n" + table(["row", "x", "why"], cells))
+        parts.append(f"\nBelow {LIMIT}x, and what a profile showed:\n\n" + table(["row", "x", "why"], cells))
     parts.append("\n")
     cells = [
         [

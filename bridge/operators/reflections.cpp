@@ -1,7 +1,8 @@
 /* What CANN lacks of decompositions, composed of those that it has and of products: Householder reflections as LAPACK stores them, least
  * squares, the exponential of a matrix.
  *
- * Reflections H_k = I - tau_k v_k v_k^H make Q = H_1 H_2 ... = I - V T V^H, with v_k's tail below the diagonal of column k and a triangular T.
+ * Reflections H_k = I - tau_k v_k v_k^H make Q = H_1 H_2 ... = I - V T V^H, with v_k's tail below the diagonal of column k and a
+ * triangular T.
  * torch's own functions check arguments and lay out results; they call what is registered for their stubs. */
 #include <ATen/ATen.h>
 #include <ATen/native/BatchLinearAlgebra.h>
@@ -27,8 +28,8 @@ struct Reflections {
   Tensor V, T; // m x k with ones on the diagonal, k x k
 };
 
-/* Columns beyond tau's count are no reflections. T = D (I + S D)^-1, with D = diag(tau) and S what is above the diagonal of V^H V; tau may have
- * zeros. */
+/* Columns beyond tau's count are no reflections. T = D (I + S D)^-1, with D = diag(tau) and S what is above the diagonal of V^H V;
+ * tau may have zeros. */
 static Reflections reflections_of(const Tensor &stored, const Tensor &tau) {
   const int64_t k = tau.size(-1);
   Tensor V = stored.narrow(-1, 0, k).tril(-1);
@@ -55,8 +56,8 @@ static void apply_reflections(const Tensor &input, const Tensor &tau, const Tens
                   : at::matmul(at::matmul(at::matmul(other, V), middle), V.mH()));
 }
 
-/* input becomes R, with the reflections below its diagonal. V and T come from Q - I = V (-T V^H), its LU factors: on the diagonal of U are the -tau,
- * whose real part is 1 at least, or 0 where nothing had to be reflected. */
+/* input becomes R, with the reflections below its diagonal. V and T come from Q - I = V (-T V^H), its LU factors: on the diagonal of
+ * U are the -tau, whose real part is 1 at least, or 0 where nothing had to be reflected. */
 static void find_reflections(const Tensor &input, const Tensor &tau) {
   const int64_t m = input.size(-2), k = tau.size(-1);
   const auto [Q, R] = at::linalg_qr(input.to(double_of(input)), "reduced");

@@ -144,57 +144,53 @@ int plan_begin(enum operator_id id, plan_run_fn run, const uint64_t *workspace_s
 }
 
 /* Where operators take types that are only stored: in what torch's CPU lets move, convert or compare float8. */
-static int stored_roles(enum operator_id id)
-{
-    switch (id) {
-    case OPERATOR_Cast:
-    case OPERATOR_InplaceCopy:
-    case OPERATOR_ForeachCopy:
-    case OPERATOR_InplaceFillScalar:
-    case OPERATOR_InplaceFillTensor:
-    case OPERATOR_InplaceFillDiagonal:
-    case OPERATOR_InplaceZero:
-    case OPERATOR_ForeachZeroInplace:
-    case OPERATOR_InplaceOne:
-    case OPERATOR_Eye:
-    case OPERATOR_Cat:
-    case OPERATOR_Stack:
-    case OPERATOR_Flip:
-    case OPERATOR_Roll:
-    case OPERATOR_Repeat:
-    case OPERATOR_RepeatInterleave:
-    case OPERATOR_RepeatInterleaveWithDim:
-    case OPERATOR_RepeatInterleaveInt:
-    case OPERATOR_RepeatInterleaveIntWithDim:
-    case OPERATOR_ConstantPadNd:
-    case OPERATOR_StridedSlice:
-    case OPERATOR_Index:
-    case OPERATOR_IndexPutImpl:
-    case OPERATOR_IndexSelect:
-    case OPERATOR_GatherV3:
-    case OPERATOR_Embedding:
-    case OPERATOR_MaskedSelect:
-    case OPERATOR_SWhere:
-    case OPERATOR_Abs:
-    case OPERATOR_Mul:
-    case OPERATOR_InplaceMul: return ROLE_BOTH;
-    case OPERATOR_Equal:
-    case OPERATOR_EqTensor:
-    case OPERATOR_EqScalar:
-    case OPERATOR_NeTensor:
-    case OPERATOR_NeScalar:
-    case OPERATOR_IsFinite:
-    case OPERATOR_Any:
-    case OPERATOR_All:
-    case OPERATOR_ReduceSum: return ROLE_INPUT;
-    default: return 0;
-    }
-}
+static const uint8_t stored_roles[OPERATOR_COUNT] = {
+    [OPERATOR_Cast] = ROLE_BOTH,
+    [OPERATOR_InplaceCopy] = ROLE_BOTH,
+    [OPERATOR_ForeachCopy] = ROLE_BOTH,
+    [OPERATOR_InplaceFillScalar] = ROLE_BOTH,
+    [OPERATOR_InplaceFillTensor] = ROLE_BOTH,
+    [OPERATOR_InplaceFillDiagonal] = ROLE_BOTH,
+    [OPERATOR_InplaceZero] = ROLE_BOTH,
+    [OPERATOR_ForeachZeroInplace] = ROLE_BOTH,
+    [OPERATOR_InplaceOne] = ROLE_BOTH,
+    [OPERATOR_Eye] = ROLE_BOTH,
+    [OPERATOR_Cat] = ROLE_BOTH,
+    [OPERATOR_Stack] = ROLE_BOTH,
+    [OPERATOR_Flip] = ROLE_BOTH,
+    [OPERATOR_Roll] = ROLE_BOTH,
+    [OPERATOR_Repeat] = ROLE_BOTH,
+    [OPERATOR_RepeatInterleave] = ROLE_BOTH,
+    [OPERATOR_RepeatInterleaveWithDim] = ROLE_BOTH,
+    [OPERATOR_RepeatInterleaveInt] = ROLE_BOTH,
+    [OPERATOR_RepeatInterleaveIntWithDim] = ROLE_BOTH,
+    [OPERATOR_ConstantPadNd] = ROLE_BOTH,
+    [OPERATOR_StridedSlice] = ROLE_BOTH,
+    [OPERATOR_Index] = ROLE_BOTH,
+    [OPERATOR_IndexPutImpl] = ROLE_BOTH,
+    [OPERATOR_IndexSelect] = ROLE_BOTH,
+    [OPERATOR_GatherV3] = ROLE_BOTH,
+    [OPERATOR_Embedding] = ROLE_BOTH,
+    [OPERATOR_MaskedSelect] = ROLE_BOTH,
+    [OPERATOR_SWhere] = ROLE_BOTH,
+    [OPERATOR_Abs] = ROLE_BOTH,
+    [OPERATOR_Mul] = ROLE_BOTH,
+    [OPERATOR_InplaceMul] = ROLE_BOTH,
+    [OPERATOR_Equal] = ROLE_INPUT,
+    [OPERATOR_EqTensor] = ROLE_INPUT,
+    [OPERATOR_EqScalar] = ROLE_INPUT,
+    [OPERATOR_NeTensor] = ROLE_INPUT,
+    [OPERATOR_NeScalar] = ROLE_INPUT,
+    [OPERATOR_IsFinite] = ROLE_INPUT,
+    [OPERATOR_Any] = ROLE_INPUT,
+    [OPERATOR_All] = ROLE_INPUT,
+    [OPERATOR_ReduceSum] = ROLE_INPUT,
+};
 
 enum dtype plan_stored_dtype(enum operator_id id, const struct aclTensor *tensor, enum operand_role role)
 {
     const enum dtype dtype = dtype_from_acl(tensor->acl_dtype);
-    return dtype_is_stored_only(dtype) && (stored_roles(id) & (int)role) == (int)role ? dtype : DTYPE_NONE;
+    return dtype_is_stored_only(dtype) && (stored_roles[id] & (int)role) == (int)role ? dtype : DTYPE_NONE;
 }
 
 int plan_refuse_dtype(enum operator_id id, const struct aclTensor *tensor, const char *parameter)

@@ -29,6 +29,10 @@ static void GEMM_NAME(narrow, TAG)(const REAL *in, REAL alpha, enum dtype dtype,
             out[i] = half_bf16_from_f32((float)(alpha * in[i]));
         return;
     }
+    if (alpha == 1 && sizeof(REAL) == sizeof(float)) {
+        half_f16_narrow_row(out, (const float *)(const void *)in, (size_t)n);
+        return;
+    }
     enum { STEP = 64 };
     float scaled[STEP];
     for (int64_t done = 0; done < n; done += STEP) {
@@ -104,6 +108,20 @@ static void GEMM_NAME(pack_block, TAG)(const struct gemm_problem *p, int64_t fir
     }
 }
 
+/* A shallow product's sums are finished a few rows at a time, from the nearest cache: with all rows first, finishing half types took
+ * as long as the product. */
+static void GEMM_NAME(shallow_tile, TAG)(const struct gemm_problem *p, const struct gemm_tile *tile, REAL *a_panels,
+                                         const REAL *b_panels, REAL *sums)
+{
+    for (int64_t i = 0; i < tile->rows; i += GEMM_SHALLOW_ROWS) {
+        const int64_t left = tile->rows - i, rows = left < GEMM_SHALLOW_ROWS ? left : GEMM_SHALLOW_ROWS;
+        const struct gemm_tile part = {.row = tile->row + i, .rows = rows, .column = tile->column, .columns = tile->columns};
+        GEMM_NAME(pack_block, TAG)(p, part.row, rows, 0, p->depth, a_panels);
+        GEMM_NAME(multiply_block, TAG)(rows, tile->columns, p->depth, a_panels, b_panels, sums, GEMM_TILE_COLUMNS, false);
+        GEMM_NAME(finish_tile, TAG)(p, &part, sums, GEMM_TILE_COLUMNS);
+    }
+}
+
 static void GEMM_NAME(gemm_tile, TAG)(const struct gemm_problem *p, const struct gemm_tile *tile, void *scratch)
 {
     REAL *const a_panels = scratch, *const b_panels = a_panels + GEMM_BLOCK_ROWS * GEMM_DEPTH;
@@ -117,6 +135,10 @@ static void GEMM_NAME(gemm_tile, TAG)(const struct gemm_problem *p, const struct
             const int64_t left = tile->columns - j;
             GEMM_NAME(pack_panel, TAG)(GEMM_NAME(at, TAG)(&p->b, k, tile->column + j), (enum dtype)p->b.dtype, p->b.column_stride,
                                        p->b.row_stride, left < PANEL ? (int)left : PANEL, PANEL, depth, b_panels + j * depth);
+        }
+        if (!direct && !p->aside && p->depth <= GEMM_SHALLOW) {
+            GEMM_NAME(shallow_tile, TAG)(p, tile, a_panels, b_panels, sums);
+            return;
         }
         for (int64_t i = 0; i < tile->rows; i += GEMM_BLOCK_ROWS) {
             const int64_t rows = tile->rows - i < GEMM_BLOCK_ROWS ? tile->rows - i : GEMM_BLOCK_ROWS;

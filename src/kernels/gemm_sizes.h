@@ -11,6 +11,8 @@ enum {
     GEMM_BLOCK_ROWS = 132,
 #endif
     GEMM_TILE_COLUMNS = 256,
+    GEMM_SHALLOW = 32,      /* depth up to which B is small beside the sums */
+    GEMM_SHALLOW_ROWS = 24, /* rows of sums that fit the nearest cache */
 };
 
 #endif

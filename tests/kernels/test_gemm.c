@@ -84,53 +84,80 @@ static void put(void *memory, enum dtype dtype, int64_t at, int64_t value)
     }
 }
 
+/* Memory of a product with an addend, and the problem over it: row-major without gaps, or with a and b turned. */
+struct small_product {
+    char *a, *b, *addend, *out, *expected;
+    void *scratch;
+    struct gemm_problem problem;
+};
+
+static struct small_product make_product(const struct gemm_kernels *k, enum dtype dtype, int64_t m, int64_t n, int64_t depth,
+                                         int turned)
+{
+    const size_t bytes = dtype_bytes(dtype), results = (size_t)(m * n);
+    struct small_product s = {.a = calloc((size_t)(m * depth + 1), bytes),
+                              .b = calloc((size_t)(depth * n + 1), bytes),
+                              .addend = calloc(results, bytes),
+                              .out = malloc(results * bytes),
+                              .expected = malloc(results * bytes),
+                              .scratch = aligned_alloc(64, (k->scratch_bytes + 63) / 64 * 64)};
+    s.problem = (struct gemm_problem){.rows = m,
+                                      .columns = n,
+                                      .depth = depth,
+                                      .a = {s.a, turned ? 1 : depth, turned ? m : 1, (uint8_t)dtype},
+                                      .b = {s.b, turned ? 1 : n, turned ? depth : 1, (uint8_t)dtype},
+                                      .addend = {s.addend, n, 1, (uint8_t)dtype},
+                                      .out = s.out,
+                                      .out_row_stride = n,
+                                      .out_column_stride = 1,
+                                      .out_dtype = (uint8_t)dtype};
+    return s;
+}
+
+static void free_product(const struct small_product *s)
+{
+    void *const all[] = {s->a, s->b, s->addend, s->out, s->expected, s->scratch};
+    for (int i = 0; i < 6; ++i)
+        free(all[i]);
+}
+
 /* Small integers, so that every type is exact (u8 and i8 modulo 256). In both orders of a's and b's dimensions; a vector by the
  * vector kernel, too, where there is one. */
 static void test_exact(const struct gemm_kernels *k, enum dtype dtype, int64_t m, int64_t n, int64_t depth, int turned)
 {
-    const size_t bytes = dtype_bytes(dtype);
-    char *const a = calloc((size_t)(m * depth + 1), bytes), *const b = calloc((size_t)(depth * n + 1), bytes);
-    char *const addend = calloc((size_t)(m * n), bytes), *const out = malloc((size_t)(m * n) * bytes);
-    char *const expected = malloc((size_t)(m * n) * bytes);
-    void *const scratch = aligned_alloc(64, (k->scratch_bytes + 63) / 64 * 64);
+    const struct small_product s = make_product(k, dtype, m, n, depth, turned);
     for (int64_t q = 0; q < depth; ++q) {
         for (int64_t i = 0; i < m; ++i)
-            put(a, dtype, turned ? q * m + i : i * depth + q, small(i, q));
+            put(s.a, dtype, turned ? q * m + i : i * depth + q, small(i, q));
         for (int64_t j = 0; j < n; ++j)
-            put(b, dtype, turned ? j * depth + q : q * n + j, small(j, q + 1));
+            put(s.b, dtype, turned ? j * depth + q : q * n + j, small(j, q + 1));
     }
     for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n; ++j) {
             int64_t sum = 0;
             for (int64_t q = 0; q < depth; ++q)
                 sum += small(i, q) * small(j, q + 1);
-            put(addend, dtype, i * n + j, small(i, j));
-            put(expected, dtype, i * n + j, 3 * sum - 2 * small(i, j));
+            put(s.addend, dtype, i * n + j, small(i, j));
+            put(s.expected, dtype, i * n + j, 3 * sum - 2 * small(i, j));
         }
-    struct gemm_problem p = {.rows = m, .columns = n, .depth = depth, .alpha = 3, .beta = -2, .alpha_integer = 3};
+    struct gemm_problem p = s.problem;
+    p.alpha = 3;
+    p.beta = -2;
+    p.alpha_integer = 3;
     p.beta_integer = -2;
-    p.a = (struct gemm_operand){a, turned ? 1 : depth, turned ? m : 1, (uint8_t)dtype};
-    p.b = (struct gemm_operand){b, turned ? 1 : n, turned ? depth : 1, (uint8_t)dtype};
-    p.addend = (struct gemm_operand){addend, n, 1, (uint8_t)dtype};
-    p.out = out;
-    p.out_row_stride = n;
-    p.out_column_stride = 1;
-    p.out_dtype = (uint8_t)dtype;
-    run_cut(k, &p, k->tile_rows, k->tile_columns, scratch);
-    CHECK(memcmp(out, expected, (size_t)(m * n) * bytes) == 0, "%s %lld x %lld x %lld", dtype_name(dtype), (long long)m,
-          (long long)n, (long long)depth);
+    run_cut(k, &p, k->tile_rows, k->tile_columns, s.scratch);
+    CHECK(memcmp(s.out, s.expected, (size_t)(m * n) * dtype_bytes(dtype)) == 0, "%s %lld x %lld x %lld", dtype_name(dtype),
+          (long long)m, (long long)n, (long long)depth);
     if (m == 1 && k->vector[dtype]) {
-        memset(out, 0x5a, (size_t)n * bytes);
+        memset(s.out, 0x5a, (size_t)n * dtype_bytes(dtype));
         for (int64_t j = 0; j < n; j += k->tile_columns) {
             const struct gemm_tile tile = {0, 1, j, n - j < k->tile_columns ? n - j : k->tile_columns};
-            k->vector[dtype](&p, &tile, scratch);
+            k->vector[dtype](&p, &tile, s.scratch);
         }
-        CHECK(memcmp(out, expected, (size_t)n * bytes) == 0, "vector of %s x %lld x %lld", dtype_name(dtype), (long long)n,
-              (long long)depth);
+        CHECK(memcmp(s.out, s.expected, (size_t)n * dtype_bytes(dtype)) == 0, "vector of %s x %lld x %lld", dtype_name(dtype),
+              (long long)n, (long long)depth);
     }
-    void *const all[] = {a, b, addend, out, expected, scratch};
-    for (int i = 0; i < 6; ++i)
-        free(all[i]);
+    free_product(&s);
 }
 
 static complex64_pair small_pair(int64_t i, int64_t k)
@@ -154,16 +181,12 @@ static complex64_pair times(complex64_pair x, complex64_pair y)
 /* Small whole parts, so that sums are exact: out = (2 + i) a b + (1 - 3 i) addend. */
 static void test_complex(const struct gemm_kernels *k, enum dtype dtype, int64_t m, int64_t n, int64_t depth)
 {
-    const size_t bytes = dtype_bytes(dtype);
-    char *const a = calloc((size_t)(m * depth + 1), bytes), *const b = calloc((size_t)(depth * n + 1), bytes);
-    char *const addend = calloc((size_t)(m * n), bytes), *const out = malloc((size_t)(m * n) * bytes);
-    char *const expected = malloc((size_t)(m * n) * bytes);
-    void *const scratch = aligned_alloc(64, (k->scratch_bytes + 63) / 64 * 64);
+    const struct small_product s = make_product(k, dtype, m, n, depth, 0);
     for (int64_t q = 0; q < depth; ++q) {
         for (int64_t i = 0; i < m; ++i)
-            put_pair(a, dtype, i * depth + q, small_pair(i, q));
+            put_pair(s.a, dtype, i * depth + q, small_pair(i, q));
         for (int64_t j = 0; j < n; ++j)
-            put_pair(b, dtype, q * n + j, small_pair(j, q + 1));
+            put_pair(s.b, dtype, q * n + j, small_pair(j, q + 1));
     }
     for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n; ++j) {
@@ -174,26 +197,20 @@ static void test_complex(const struct gemm_kernels *k, enum dtype dtype, int64_t
             }
             const complex64_pair scaled = times((complex64_pair){2, 1}, sum),
                                  more = times((complex64_pair){1, -3}, small_pair(i, j));
-            put_pair(addend, dtype, i * n + j, small_pair(i, j));
-            put_pair(expected, dtype, i * n + j, (complex64_pair){scaled.re + more.re, scaled.im + more.im});
+            put_pair(s.addend, dtype, i * n + j, small_pair(i, j));
+            put_pair(s.expected, dtype, i * n + j, (complex64_pair){scaled.re + more.re, scaled.im + more.im});
         }
-    struct gemm_problem p = {.rows = m, .columns = n, .depth = depth, .alpha = 2, .alpha_imaginary = 1, .beta = 1};
+    struct gemm_problem p = s.problem;
+    p.alpha = 2;
+    p.alpha_imaginary = 1;
+    p.beta = 1;
     p.beta_imaginary = -3;
-    p.a = (struct gemm_operand){a, depth, 1, (uint8_t)dtype};
-    p.b = (struct gemm_operand){b, n, 1, (uint8_t)dtype};
-    p.addend = (struct gemm_operand){addend, n, 1, (uint8_t)dtype};
-    p.out = out;
-    p.out_row_stride = n;
-    p.out_column_stride = 1;
-    p.out_dtype = (uint8_t)dtype;
-    run_cut(k, &p, k->tile_rows, k->tile_columns, scratch);
+    run_cut(k, &p, k->tile_rows, k->tile_columns, s.scratch);
     for (int64_t i = 0; i < m * n * 2; ++i) {
-        const double value = dtype == DTYPE_C128 ? ((double *)out)[i] : (double)((float *)out)[i];
-        CHECK_NEAR(value, dtype == DTYPE_C128 ? ((double *)expected)[i] : (double)((float *)expected)[i], 0);
+        const double value = dtype == DTYPE_C128 ? ((double *)s.out)[i] : (double)((float *)s.out)[i];
+        CHECK_NEAR(value, dtype == DTYPE_C128 ? ((double *)s.expected)[i] : (double)((float *)s.expected)[i], 0);
     }
-    void *const all[] = {a, b, addend, out, expected, scratch};
-    for (int i = 0; i < 6; ++i)
-        free(all[i]);
+    free_product(&s);
 }
 
 /* An edge in row 1 of a and column 2 of b reaches that row and that column of the result only; with beta 0 the addend isn't read. */

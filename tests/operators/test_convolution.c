@@ -72,21 +72,31 @@ static void compare(const struct tensor *t, const double *expected, double scale
           worst, size);
 }
 
+struct sizes {
+    int64_t in[5], out[5], weight[5];
+};
+
+static struct sizes sizes_of(const struct problem *p)
+{
+    struct sizes s = {.in = {p->images, p->in_channels}, .out = {p->images, p->out_channels}};
+    s.weight[0] = p->transposed ? p->in_channels : p->out_channels;
+    s.weight[1] = (p->transposed ? p->out_channels : p->in_channels) / p->groups;
+    for (int d = 0; d < p->n; ++d) {
+        s.in[d + 2] = p->in[d];
+        s.out[d + 2] = out_size(p, d);
+        s.weight[d + 2] = p->taps[d];
+    }
+    return s;
+}
+
 static void test_problem(enum dtype dtype, enum layout layout, const struct problem *p)
 {
-    int64_t in_sizes[5] = {p->images, p->in_channels}, out_sizes[5] = {p->images, p->out_channels}, w_sizes[5];
-    w_sizes[0] = p->transposed ? p->in_channels : p->out_channels;
-    w_sizes[1] = (p->transposed ? p->out_channels : p->in_channels) / p->groups;
-    for (int d = 0; d < p->n; ++d) {
-        in_sizes[d + 2] = p->in[d];
-        out_sizes[d + 2] = out_size(p, d);
-        w_sizes[d + 2] = p->taps[d];
-    }
+    const struct sizes sizes = sizes_of(p);
     const int n = p->n + 2;
-    struct tensor x = tensor_random(dtype, layout, &seed, n, in_sizes), w = tensor_random(dtype, layout, &seed, n, w_sizes);
-    struct tensor bias = tensor_random(dtype, PLAIN, &seed, SIZES(p->out_channels)), y = tensor_new(dtype, layout, n, out_sizes);
-    struct tensor dy = tensor_random(dtype, layout, &seed, n, out_sizes), dx = tensor_new(dtype, layout, n, in_sizes);
-    struct tensor dw = tensor_new(dtype, layout, n, w_sizes), db = tensor_new(dtype, PLAIN, SIZES(p->out_channels));
+    struct tensor x = tensor_random(dtype, layout, &seed, n, sizes.in), w = tensor_random(dtype, layout, &seed, n, sizes.weight);
+    struct tensor bias = tensor_random(dtype, PLAIN, &seed, SIZES(p->out_channels)), y = tensor_new(dtype, layout, n, sizes.out);
+    struct tensor dy = tensor_random(dtype, layout, &seed, n, sizes.out), dx = tensor_new(dtype, layout, n, sizes.in);
+    struct tensor dw = tensor_new(dtype, layout, n, sizes.weight), db = tensor_new(dtype, PLAIN, SIZES(p->out_channels));
     aclIntArray *const stride = aclCreateIntArray(p->stride, (uint64_t)p->n), *const pad =
                                                                                   aclCreateIntArray(p->pad, (uint64_t)p->n);
     aclIntArray *const dilation = aclCreateIntArray(p->dilation, (uint64_t)p->n), *const extra =
@@ -132,17 +142,10 @@ static uint64_t *word_at(const struct tensor *t, int64_t index) { return (uint64
 /* 64-bit integers, whose sums wrap: exact, where a sum in double would not be. */
 static void test_integers(enum layout layout, const struct problem *p)
 {
-    int64_t in_sizes[5] = {p->images, p->in_channels}, out_sizes[5] = {p->images, p->out_channels}, w_sizes[5];
-    w_sizes[0] = p->transposed ? p->in_channels : p->out_channels;
-    w_sizes[1] = (p->transposed ? p->out_channels : p->in_channels) / p->groups;
-    for (int d = 0; d < p->n; ++d) {
-        in_sizes[d + 2] = p->in[d];
-        out_sizes[d + 2] = out_size(p, d);
-        w_sizes[d + 2] = p->taps[d];
-    }
+    const struct sizes sizes = sizes_of(p);
     const int n = p->n + 2;
-    struct tensor x = tensor_new(DTYPE_I64, layout, n, in_sizes), w = tensor_new(DTYPE_I64, layout, n, w_sizes);
-    struct tensor bias = tensor_new(DTYPE_I64, PLAIN, SIZES(p->out_channels)), y = tensor_new(DTYPE_I64, layout, n, out_sizes);
+    struct tensor x = tensor_new(DTYPE_I64, layout, n, sizes.in), w = tensor_new(DTYPE_I64, layout, n, sizes.weight);
+    struct tensor bias = tensor_new(DTYPE_I64, PLAIN, SIZES(p->out_channels)), y = tensor_new(DTYPE_I64, layout, n, sizes.out);
     struct tensor *const filled[] = {&x, &w, &bias};
     for (int t = 0; t < 3; ++t)
         for (int64_t i = 0; i < filled[t]->count; ++i)

@@ -59,20 +59,22 @@ static void *symbol(void *library, const char *name)
     return found ? found : dlsym(library, name); /* a system's LAPACK has plain names */
 }
 
+enum { CPU_SETS = 8 }; /* of 1024 CPUs each, as many as Linux takes */
+
 /* OpenBLAS starts a thread for each CPU that it sees while it is being loaded: it sees one. */
 static void *open_without_threads(const char *name)
 {
-    cpu_set_t all, one;
-    const bool known = sched_getaffinity(0, sizeof all, &all) == 0;
-    CPU_ZERO(&one);
-    for (int cpu = 0; known && cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu)
-        if (CPU_ISSET(cpu, &all))
-            CPU_SET(cpu, &one);
+    cpu_set_t all[CPU_SETS], one[CPU_SETS];
+    const bool known = sched_getaffinity(0, sizeof all, all) == 0;
+    CPU_ZERO_S(sizeof one, one);
+    for (size_t cpu = 0; known && cpu < 8 * sizeof all && CPU_COUNT_S(sizeof one, one) == 0; ++cpu)
+        if (CPU_ISSET_S(cpu, sizeof all, all))
+            CPU_SET_S(cpu, sizeof one, one);
     if (known)
-        sched_setaffinity(0, sizeof one, &one);
+        sched_setaffinity(0, sizeof one, one);
     void *const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (known)
-        sched_setaffinity(0, sizeof all, &all);
+        sched_setaffinity(0, sizeof all, all);
     void (*set_threads)(int) = NULL;
     if (library)
         *(void **)&set_threads = symbol(library, "openblas_set_num_threads");
@@ -98,8 +100,10 @@ static void open_library(void)
         char text[16];
         snprintf(text, sizeof text, "%s_", wanted_functions[i].name);
         void *const function = symbol(library, text);
-        if (!function)
-            snprintf(problem, sizeof problem, "decompositions are LAPACK's, but %s has no function %s", name, text);
+        if (!function && !problem[0])
+            snprintf(problem, sizeof problem,
+                     "decompositions are LAPACK's, but %s has no function %s; the one of `pip install scipy-openblas32` has all",
+                     name, text);
         *(void **)wanted_functions[i].slot = function;
     }
 }

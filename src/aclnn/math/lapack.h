@@ -24,7 +24,8 @@ int64_t lapack_lu(enum dtype wide, int64_t n, void *a, int32_t *pivots);
 /* b (n x columns) becomes the solution of a x = b. */
 void lapack_lu_solve(enum dtype wide, int64_t n, const void *lu, const int32_t *pivots, void *b, int64_t columns);
 
-/* The triangle of a (n x n) becomes its Cholesky factor, the other one isn't touched. Returns 0, or 1 + the first row that isn't positive. */
+/* The triangle of a (n x n) becomes its Cholesky factor, the other one isn't touched. Returns 0, or 1 + the first row that isn't
+ * positive. */
 int64_t lapack_cholesky(enum dtype wide, int64_t n, void *a, bool upper);
 
 struct lapack_triangle {

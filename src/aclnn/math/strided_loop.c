@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/pool.h"
 
 enum {
@@ -450,8 +451,6 @@ static bool find_transposition(const struct strided_loop *loop, struct transposi
     return false;
 }
 
-static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Block `number`: a strip of TRANSPOSE_BLOCK rows by TRANSPOSE_COLUMNS columns of one of the matrices. */
 static void transpose_strip(const struct transposition *t, int64_t number)
 {
@@ -471,13 +470,13 @@ static void transpose_strip(const struct transposition *t, int64_t number)
         number /= loop->sizes[d];
     }
     const int64_t bytes = (int64_t)dtype_bytes((enum dtype)out->dtype),
-                  rows = lesser(loop->sizes[t->rows] - first_row, TRANSPOSE_BLOCK);
-    const int64_t columns = lesser(loop->sizes[t->columns] - first_column, TRANSPOSE_COLUMNS);
+                  rows = least(loop->sizes[t->rows] - first_row, TRANSPOSE_BLOCK);
+    const int64_t columns = least(loop->sizes[t->columns] - first_column, TRANSPOSE_COLUMNS);
     for (int64_t c = 0; c < columns; c += TRANSPOSE_BLOCK)
         kernels->cast->transpose[size_index((size_t)bytes)](out->data + (out_offset + c) * bytes, out->strides[t->rows],
                                                             in->data + (in_offset + c * in->strides[t->columns]) * bytes,
                                                             in->strides[t->columns], (size_t)rows,
-                                                            (size_t)lesser(columns - c, TRANSPOSE_BLOCK));
+                                                            (size_t)least(columns - c, TRANSPOSE_BLOCK));
 }
 
 static void transpose_body(void *argument, int64_t begin, int64_t end)
