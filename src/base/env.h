@@ -1,4 +1,5 @@
-/* Environment variables: typed access by name. env.def is the only list, env.c the only place that calls getenv.
+/* Environment variables: typed access by name. env.def is the only list, env.c the only place of the core that calls getenv; the
+ * bridge, which may run on other libraries, has its own (bridge/runtime/environment.h).
  *
  * Values are read at each call; who is on a hot path keeps what it read. A value that doesn't fit its type or range counts as
  * the default here, and aclInit reports it (env_check). */
