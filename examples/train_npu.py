@@ -135,6 +135,7 @@ class Trainer:
     """The model, its optimizer and what is measured on the way."""
 
     def __init__(self, arguments):
+        self.threads = torch.get_num_threads()  # a loader that pins memory lowers it
         self.arguments = arguments
         self.device = torch.device(arguments.device)
         self.model = SimpleCNN().to(self.device)
@@ -201,7 +202,7 @@ def report(trainer):
     native = sorted(trainer.recorder.names - set(fallbacks))
     seconds = trainer.step_seconds or [0.0]
     times = [f"{1000 * value:.1f}" for value in statistics.quantiles(seconds * 2, n=4)]  # doubled: works for one step
-    print(f"\ndevice          {trainer.device}, torch {torch.__version__}, {torch.get_num_threads()} host threads")
+    print(f"\ndevice          {trainer.device}, torch {torch.__version__}, {trainer.threads} host threads")
     print(f"step time       median {times[1]} ms (quartiles {times[0]} to {times[2]}), {len(trainer.step_seconds)} steps")
     print(f"test accuracy   {trainer.accuracies[-1]:.4f}")
     print(f"ran natively    {len(native)} operators: {', '.join(native)}")

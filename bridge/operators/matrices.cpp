@@ -52,14 +52,36 @@ void factor_orthogonal(const Tensor &A, std::string_view mode, const Two &output
   check(npu_qr(argument(A), number, written(has_q ? outputs[0] : Tensor()), written(outputs[1]), stream()));
 }
 
-void singular_values(const Tensor &A, bool full_matrices, bool compute_uv, std::optional<std::string_view> driver,
-                     const Triple &outputs) {
-  TORCH_CHECK(!driver, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+static void decompose(const Tensor &A, bool full_matrices, bool compute_uv, const Triple &outputs) {
   const auto &[u, s, vh] = outputs;
   const Tensor v = compute_uv ? at::empty_like(vh.mT(), at::MemoryFormat::Contiguous) : Tensor();
   check(npu_svd(argument(A), full_matrices, compute_uv, written(s), written(compute_uv ? u : Tensor()), written(v), stream()));
   if (compute_uv)
     vh.copy_(v.mH());
+}
+
+Triple decomposed(const Tensor &A) {
+  const int64_t least = std::min(A.size(-2), A.size(-1));
+  std::vector<int64_t> sizes(A.sizes().begin(), A.sizes().end() - 2);
+  const auto made = [&](std::initializer_list<int64_t> last, at::ScalarType type) {
+    std::vector<int64_t> all = sizes;
+    all.insert(all.end(), last);
+    return at::empty(all, A.options().dtype(type));
+  };
+  const Triple outputs = {made({A.size(-2), least}, A.scalar_type()), made({least}, c10::toRealValueType(A.scalar_type())),
+                          made({least, A.size(-1)}, A.scalar_type())};
+  decompose(A, false, true, outputs);
+  return outputs;
+}
+
+/* LAPACK's code for numbers that aren't finite, which torch has words for. */
+constexpr int64_t kNotFinite = -4;
+
+void singular_values(const Tensor &A, bool full_matrices, bool compute_uv, std::optional<std::string_view> driver,
+                     const Triple &outputs) {
+  TORCH_CHECK(!driver, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+  decompose(A, full_matrices, compute_uv, outputs);
+  report(true, at::isnan(outputs[1]).any(-1).to(at::kInt).mul_(kNotFinite), "linalg.svd", A);
 }
 
 /* A Hermitian matrix moved by its norm has no negative eigenvalues, and so its singular values are them. */
@@ -70,6 +92,7 @@ void hermitian_eigenvalues(const Tensor &A, std::string_view uplo, bool compute_
   const auto wide = A.is_complex() ? at::kComplexDouble : at::kDouble;
   Tensor whole = half.to(wide) + half.mH().to(wide) + at::diag_embed(diagonal.to(wide));
   const Tensor norm = at::linalg_vector_norm(whole, 2, at::IntArrayRef{-2, -1}, true);
+  report(true, at::isfinite(norm).logical_not_().squeeze(-1).squeeze(-1).to(at::kInt), "linalg.eigh", A);
   whole.diagonal(0, -2, -1).add_(norm.squeeze(-1));
   const auto [u, s, vh] = at::_linalg_svd(whole, false, compute_v);
   outputs[0].copy_(at::flip(s - norm.squeeze(-1), -1));

@@ -21,6 +21,8 @@ void factor_positive(const at::Tensor &self, bool upper, bool check_errors, cons
 void factor_orthogonal(const at::Tensor &A, std::string_view mode, const Two &outputs);
 void singular_values(const at::Tensor &A, bool full_matrices, bool compute_uv, std::optional<std::string_view> driver,
                      const Triple &outputs);
+/* u, s and vh of the smaller form, NaN where the matrix has numbers that aren't finite. */
+Triple decomposed(const at::Tensor &A);
 void hermitian_eigenvalues(const at::Tensor &A, std::string_view uplo, bool compute_v, const Two &outputs);
 void factor_lu(const at::Tensor &A, bool pivot, bool check_errors, const Triple &outputs);
 void factors_of_lu(const at::Tensor &A, bool pivot, const Triple &outputs);

@@ -141,7 +141,7 @@ Three batch_norm_update_backward(const at::Tensor &grad_out, const at::Tensor &i
 std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor &input, double p, std::optional<bool> train) {
   const OnDevice guard(device_index_of(input));
   TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
-  at::Tensor out = like(input), mask = like(input, at::kBool);
+  const at::Tensor out = like(input), mask = empty(input.sizes(), at::kBool); // CANN's mask has no gaps and one order
   if (!train.value_or(true) || input.numel() == 0 || p == 0) {
     check(npu_fill_scalar(Plain(mask), ScalarOperand(at::Scalar(true)), stream()));
     check(npu_copy(Plain(out), Plain(input), stream()));

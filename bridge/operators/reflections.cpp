@@ -12,6 +12,7 @@
 #include <ATen/ops/ormqr_native.h>
 #include <torch/library.h>
 
+#include "bridge/operators/matrices.h"
 #include "bridge/operators/operand.h"
 #include "bridge/operators/registry.h"
 #include "bridge/operators/shapes.h"
@@ -83,7 +84,7 @@ static void find_reflections(const Tensor &input, const Tensor &tau) {
 
 /* The shortest x for which A x is nearest to b, by singular values; those below the threshold count as 0. */
 static std::tuple<Tensor, Tensor, Tensor> nearest(const Tensor &A, const Tensor &b, double threshold) {
-  const auto [U, S, Vh] = at::linalg_svd(A, false);
+  const auto [U, S, Vh] = decomposed(A);
   const Tensor kept = S.gt(S.narrow(-1, 0, std::min<int64_t>(1, S.size(-1))) * threshold);
   const Tensor factors = at::where(kept, at::reciprocal(S), 0);
   return {at::matmul(Vh.mH(), factors.unsqueeze(-1) * at::matmul(U.mH(), b)), kept.sum(-1), S};

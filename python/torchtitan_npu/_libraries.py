@@ -6,6 +6,7 @@ Chosen once, when the device is registered. `softnpu info` prints the choice and
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import warnings
 from pathlib import Path
@@ -21,9 +22,20 @@ def card_present() -> bool:
     return any(node.name[7:].isdigit() for node in Path("/dev").glob("davinci*"))
 
 
+def _name_lapack() -> None:
+    """The libraries look for LAPACK beside this package, where pip puts it. In an environment that sees another one's packages it may be
+    elsewhere; then they are told."""
+    if "NPU_LAPACK" in os.environ or (OWN_FOLDER.parents[2] / "scipy_openblas32").exists():
+        return
+    found = importlib.util.find_spec("scipy_openblas32")
+    if found and found.origin:
+        os.environ["NPU_LAPACK"] = str(Path(found.origin).parent / "lib/libscipy_openblas.so")
+
+
 def load() -> None:
     """Opens the libraries; raises RuntimeError with the loader's words when none can be."""
     global _reason
+    _name_lapack()
     if not card_present():
         _bridge.load(str(OWN_FOLDER))
         _reason = "the software NPU, because no card is there (/dev/davinci*)"

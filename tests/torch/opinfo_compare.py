@@ -460,6 +460,14 @@ def strided(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.new_ones([*tensor.shape, 2])[..., 0]
 
 
+def turned(value: Any) -> Any:
+    """The same tensor with its dimensions in the opposite order in memory: without gaps, yet not contiguous. Other values stay."""
+    if not isinstance(value, torch.Tensor) or value.dim() < 2 or value.layout != torch.strided:
+        return value
+    order = tuple(reversed(range(value.dim())))
+    return value.detach().permute(order).clone(memory_format=torch.contiguous_format).permute(order).requires_grad_(value.requires_grad)
+
+
 def other_type(tensor: torch.Tensor) -> torch.Tensor:
     """The same in a type that torch may or may not cast to."""
     other = {torch.float32: torch.float64, torch.int32: torch.int64, torch.bool: torch.uint8, torch.int64: torch.float32}
@@ -480,11 +488,12 @@ def judge_forward(op: Any, dtype: torch.dtype, is_random: bool, full: bool) -> P
             pair.in_place(sample)
             pair.with_out(sample, want)
             if not op.name.startswith("_foreach"):
-                try:
-                    scattered = sample.noncontiguous()
-                except Exception:
-                    continue
-                pair.value("non-contiguous", scattered)
+                for form, change in {"non-contiguous": lambda s: s.noncontiguous(), "turned": lambda s: s.transform(turned)}.items():
+                    try:
+                        changed = change(sample)
+                    except Exception:
+                        continue
+                    pair.value(form, changed)
     return pair
 
 
@@ -501,7 +510,10 @@ def gradients(op: Any, sample: Any) -> list[Any]:
 def judge_gradient(op: Any, dtype: torch.dtype, is_random: bool, full: bool) -> tuple[int, str]:
     """(samples judged, words)."""
     judged, said = 0, ""
-    for sample in chosen(op, dtype, None if full else opinfo_judge.SAMPLES["gradient"], requires_grad=True):
+    samples = chosen(op, dtype, None if full else opinfo_judge.SAMPLES["gradient"], requires_grad=True)
+    if not op.name.startswith("_foreach"):
+        samples = [*samples, *(sample.transform(turned) for sample in samples[:2])]
+    for sample in samples:
         try:
             want = gradients(op, sample)
         except Exception:

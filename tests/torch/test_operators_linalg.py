@@ -308,3 +308,17 @@ def test_numbers_that_are_not_finite() -> None:
         for ours, theirs in zip(torch.linalg.slogdet(diagonal.to(DEVICE)), torch.linalg.slogdet(diagonal), strict=True):
             assert torch.equal(ours.cpu(), theirs)
     assert torch.linalg.inv_ex(torch.full((2, 2), float("inf"), device=DEVICE)).info.item() == 0
+
+
+@pytest.mark.parametrize("name", ["svd", "svdvals", "eigh", "eigvalsh", "pinv"])
+def test_matrices_with_nan_are_refused(name: str) -> None:
+    """As on the CPU: of a batch, too; and the device stays usable."""
+    matrix = numbers(3, 4, 4)
+    matrix[1, 2, 2] = float("nan")
+    for case in (matrix, matrix[1]):
+        ours, theirs = (outcome(getattr(torch.linalg, name), device, case) for device in (DEVICE, "cpu"))
+        assert isinstance(ours, str) and isinstance(theirs, str), (ours, theirs)
+        assert ours.split("(error code")[0] == theirs.split("(error code")[0]
+        with pytest.raises(torch.linalg.LinAlgError):
+            getattr(torch.linalg, name)(case.to(DEVICE))
+    torch.testing.assert_close(torch.linalg.svdvals(matrix[0].to(DEVICE)).cpu(), torch.linalg.svdvals(matrix[0]))

@@ -238,3 +238,20 @@ def test_the_wheel_carries_everything(tmp_path):
     )
     lines = expect_output(done)
     assert lines[-2].startswith(str(tmp_path)) and lines[-1] == "[2.0, 2.0, 2.0]"
+
+
+def test_lapack_is_found_in_another_folder_of_the_path(monkeypatch, tmp_path):
+    """An environment that sees another one's packages has it elsewhere than beside ours; a name that is set is kept."""
+    from torchtitan_npu import _libraries
+
+    package = tmp_path / "scipy_openblas32"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    monkeypatch.setattr(_libraries, "OWN_FOLDER", tmp_path / "elsewhere/torchtitan_npu/cann/lib64")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setenv("NPU_LAPACK", "named")
+    _libraries._name_lapack()
+    assert os.environ["NPU_LAPACK"] == "named"
+    monkeypatch.delenv("NPU_LAPACK")
+    _libraries._name_lapack()
+    assert os.environ["NPU_LAPACK"] == str(package / "lib/libscipy_openblas.so")

@@ -139,3 +139,40 @@ def test_dropout_scales_and_its_gradient_has_the_same_mask(device):
     assert torch.equal(inputs.grad, output.detach())
     assert sorted(set(output.tolist())) == pytest.approx([0, 4 / 3])
     assert abs((output == 0).float().mean().item() - 0.25) < 0.01
+
+
+@pytest.mark.parametrize("layout", ["transposed", "channels last", "every other", "expanded"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+def test_dropout_of_any_layout(layout, dtype, device):
+    """What is kept is scaled, about the right share of it, and the gradient has the same mask."""
+    make = {  # of numbers from 1 to 2, so that zeros are dropout's
+        "transposed": lambda ones: ones(48, 64).t(),
+        "channels last": lambda ones: ones(4, 8, 12, 8).to(memory_format=torch.channels_last),
+        "every other": lambda ones: ones(64, 96)[:, ::2],
+        "expanded": lambda ones: ones(64, 1).expand(64, 48),
+    }
+    inputs = make[layout](lambda *sizes: torch.rand(*sizes, dtype=dtype, device=device) + 1).requires_grad_()
+    output = nn.functional.dropout(inputs, 0.25)
+    kept = output.detach() != 0
+    assert 0.65 < kept.float().mean().item() < 0.85
+    wide = inputs.detach().double()
+    assert torch.allclose(output.detach().double()[kept], (wide / 0.75)[kept], rtol=1e-2 if dtype.itemsize == 2 else 1e-6)
+    (gradient,) = torch.autograd.grad(output, inputs, torch.ones_like(output))
+    assert torch.equal(gradient != 0, kept)
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_encoder_trains_with_its_default_dropout(batch_first, device):
+    """Attention hands transposed tensors to dropout."""
+    torch.manual_seed(0)
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 4, 64, batch_first=batch_first), 2, enable_nested_tensor=False).to(device)
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    inputs = torch.randn(6, 5, 32, device=device)
+    losses = []
+    for _ in range(30):
+        loss = (encoder(inputs) - inputs.flip(0)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.8 * losses[0]
