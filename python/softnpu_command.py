@@ -86,6 +86,7 @@ BENCHMARKS: dict[str, tuple[str, list[str], dict[str, str]]] = {
     "cnn_step": ("cnn_step.py", [], {}),
     "cnn_step_one_thread": ("cnn_step.py", ["--threads", "1", "--no-profile"], {"NPU_POOL_THREADS": "1"}),
     "cnn_step_kept_memory": ("cnn_step.py", ["--no-profile"], KEPT_MEMORY),
+    "cnn_step_fast": ("cnn_step.py", ["--no-profile"], {"NPU_FIDELITY": "fast"}),
     "launch": ("launch.py", [], {}),
 }
 

@@ -10,9 +10,11 @@
 #define VECTOR vector_f32
 #define TAG f32
 #include "base/arithmetic.h"
+#include "kernels/conv_winograd_lines.h"
 #include "kernels/gemm_micro.h"
 
-enum { L = LANES_F32, PANEL = 2 * L, STRIP_TILES = 64 };
+/* Products of more than CHAIN channels are summed in parts: the rounding error of a long chain would be the result's largest. */
+enum { L = LANES_F32, PANEL = 2 * L, STRIP_RESULTS = 128, CHAIN = 32, MOST_PLANES = 36 };
 
 typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int32_t quad_index __attribute__((vector_size(16)));
@@ -20,37 +22,69 @@ typedef int32_t quad_index __attribute__((vector_size(16)));
 #define LOAD(p) (*(const vector_f32 *)(p))
 #define STORE(p, v) (*(vector_f32 *)(p) = (v))
 
+struct transforms;
+
 struct tiling {
+    const struct transforms *transforms;
+    int64_t tile, planes;   /* results of a tile in a line; transformed elements of a tile */
     int64_t channels, rows; /* rounded up to L, to PANEL */
-    int64_t tile_rows, tile_columns, strip_rows, strip_tiles;
+    int64_t tile_rows, tile_columns, strip_rows, most_tiles, strip_tiles;
     int64_t width, height; /* of the bordered image */
 };
 
+/* Which tiles of V, M and Y an image has. */
+struct place {
+    int64_t tiles, first; /* of all images together; this one's first */
+};
+
+/* The transforms of one size of tiles. See conv_winograd_tile.h. */
+struct transforms {
+    void (*image)(const struct tiling *t, const float *image, int64_t first_row, int64_t rows, struct place at, float *v);
+    void (*gradient)(const struct tiling *t, const float *image, int64_t channels, int64_t first_row, int64_t rows, struct place at,
+                     float *out);
+    void (*result)(const struct tiling *t, const float *m, int64_t plane, const float *bias, float *lines);
+    void (*filter)(const float *g, float *out, int64_t plane);
+    void (*weights)(const vector_f32 *du, vector_f32 *weights);
+};
+
+/* Distance of the planes of V, M and Y: a little more than their size, or the stores of a tile fall into one cache set. */
+static int64_t plane_of(int64_t elements) { return elements + PANEL; }
+
+#define TILE 2
+#include "kernels/conv_winograd_tile.h"
+#define TILE 4
+#include "kernels/conv_winograd_tile.h"
+
+static const struct transforms transforms_2 = {transform_image_2, transform_gradient_2, transform_result_2, transform_filter_2,
+                                               transform_weights_2};
+static const struct transforms transforms_4 = {transform_image_4, transform_gradient_4, transform_result_4, transform_filter_4,
+                                               transform_weights_4};
+
 static struct tiling tiling_of(const struct winograd_shape *s)
 {
-    struct tiling t = {.channels = round_up(s->channels, L), .rows = round_up(s->rows, PANEL)};
-    t.tile_rows = (s->out_height + 1) / 2;
-    t.tile_columns = (s->out_width + 1) / 2;
-    t.strip_rows = t.tile_columns < STRIP_TILES ? STRIP_TILES / t.tile_columns : 1;
+    struct tiling t = {.tile = s->tile, .channels = round_up(s->channels, L), .rows = round_up(s->rows, PANEL)};
+    t.transforms = s->tile == 4 ? &transforms_4 : &transforms_2;
+    t.planes = (t.tile + 2) * (t.tile + 2);
+    t.most_tiles = STRIP_RESULTS / t.tile;
+    t.tile_rows = divide_up(s->out_height, t.tile);
+    t.tile_columns = divide_up(s->out_width, t.tile);
+    t.strip_rows = t.tile_columns < t.most_tiles ? t.most_tiles / t.tile_columns : 1;
     t.strip_rows = t.strip_rows < t.tile_rows ? t.strip_rows : t.tile_rows;
     t.strip_tiles = t.strip_rows * t.tile_columns;
-    t.height = 2 * t.tile_rows + 2;
-    t.width = 2 * t.tile_columns + 2;
+    t.height = t.tile * t.tile_rows + 2;
+    t.width = t.tile * t.tile_columns + 2;
     return t;
 }
-
-/* Distance of the 16 planes of V, M and Y: a little more than their size, or the 16 stores of a tile fall into one cache set. */
-static int64_t plane_of(int64_t elements) { return elements + PANEL; }
 
 static int64_t filter_elements(const struct winograd_shape *s)
 {
     const struct tiling t = tiling_of(s);
-    return 16 * t.channels * t.rows;
+    return t.planes * t.channels * t.rows;
 }
 
 static int64_t together(const struct tiling *t)
 {
-    const int64_t images = t->strip_rows == t->tile_rows ? STRIP_TILES / t->strip_tiles : 1;
+    const int64_t images = t->strip_rows == t->tile_rows ? t->most_tiles / t->strip_tiles : 1;
     return images < 1 ? 1 : images < WINOGRAD_MOST_IMAGES ? images : WINOGRAD_MOST_IMAGES;
 }
 
@@ -60,13 +94,17 @@ static int64_t images_together(const struct winograd_shape *s)
     return together(&t);
 }
 
-/* Scratch: bordered image, the result's gradient in the same form, V, then M or the gradient's transform. */
+/* Elements of the bordered image, and of the result in the same form (its gradient, or the lines on their way back). */
+static int64_t bordered_elements(const struct tiling *t) { return t->height * t->width * t->channels; }
+static int64_t bordered_results(const struct tiling *t) { return t->height * t->width * t->rows; }
+
+/* Scratch: bordered image, the result in the same form, V, then M or the gradient's transform. */
 static size_t scratch_bytes(const struct winograd_shape *s)
 {
     const struct tiling t = tiling_of(s);
     const int64_t tiles = together(&t) * t.strip_tiles;
-    return sizeof(float) *
-           (size_t)(t.height * t.width * (t.channels + t.rows) + 16 * plane_of(tiles * t.channels) + 16 * plane_of(tiles * t.rows));
+    return sizeof(float) * (size_t)(bordered_elements(&t) + bordered_results(&t) + t.planes * plane_of(tiles * t.channels) +
+                                    t.planes * plane_of(tiles * t.rows));
 }
 
 /* --- layouts -------------------------------------------------------------------------------------------------------- */
@@ -127,110 +165,7 @@ static void turn_image(const float *image, int64_t channels, int64_t height, int
                   padded);
 }
 
-/* --- transforms ----------------------------------------------------------------------------------------------------- */
-
-/* Which tiles of V, M and Y an image has. */
-struct place {
-    int64_t tiles, first; /* of all images together; this one's first */
-};
-
-/* B' d B of the tiles of a strip: V [16][channels / L][tile][L]. */
-static void transform_image(const struct tiling *t, const float *image, int64_t first_row, int64_t rows, struct place at, float *v)
-{
-    const int64_t tiles = at.tiles, plane = plane_of(t->channels * tiles);
-    for (int64_t b = 0; b < t->channels / L; ++b)
-        for (int64_t y = 0; y < rows; ++y)
-            for (int64_t x = 0; x < t->tile_columns; ++x) {
-                const float *const d = image + ((first_row + y) * 2 * t->width + 2 * x) * t->channels + b * L;
-                float *const out = v + (b * tiles + at.first + y * t->tile_columns + x) * L;
-                vector_f32 u[4][4];
-#pragma GCC unroll 4
-                for (int j = 0; j < 4; ++j) {
-                    const float *const column = d + j * t->channels;
-                    const int64_t step = t->width * t->channels;
-                    const vector_f32 d0 = LOAD(column), d1 = LOAD(column + step), d2 = LOAD(column + 2 * step),
-                                     d3 = LOAD(column + 3 * step);
-                    u[0][j] = d0 - d2;
-                    u[1][j] = d1 + d2;
-                    u[2][j] = d2 - d1;
-                    u[3][j] = d1 - d3;
-                }
-#pragma GCC unroll 4
-                for (int i = 0; i < 4; ++i) {
-                    STORE(out + (4 * i) * plane, u[i][0] - u[i][2]);
-                    STORE(out + (4 * i + 1) * plane, u[i][1] + u[i][2]);
-                    STORE(out + (4 * i + 2) * plane, u[i][2] - u[i][1]);
-                    STORE(out + (4 * i + 3) * plane, u[i][1] - u[i][3]);
-                }
-            }
-}
-
-/* A y A' of the 2 x 2 gradients of a strip, `channels` of them: Y [16][channels / PANEL][tile][PANEL]. */
-static void transform_gradient(const struct tiling *t, const float *image, int64_t channels, int64_t first_row, int64_t rows,
-                               struct place at, float *out_)
-{
-    const int64_t tiles = at.tiles, plane = plane_of(channels * tiles);
-    for (int64_t b = 0; b < channels / L; ++b)
-        for (int64_t y = 0; y < rows; ++y)
-            for (int64_t x = 0; x < t->tile_columns; ++x) {
-                const float *const d = image + ((first_row + y) * 2 * t->width + 2 * x) * channels + b * L;
-                float *const out = out_ + (b / 2 * tiles + at.first + y * t->tile_columns + x) * PANEL + b % 2 * L;
-                vector_f32 u[4][2];
-#pragma GCC unroll 2
-                for (int j = 0; j < 2; ++j) {
-                    const vector_f32 y0 = LOAD(d + j * channels), y1 = LOAD(d + (t->width + j) * channels);
-                    u[0][j] = y0;
-                    u[1][j] = y0 + y1;
-                    u[2][j] = y0 - y1;
-                    u[3][j] = -y1;
-                }
-#pragma GCC unroll 4
-                for (int i = 0; i < 4; ++i) {
-                    STORE(out + (4 * i) * plane, u[i][0]);
-                    STORE(out + (4 * i + 1) * plane, u[i][0] + u[i][1]);
-                    STORE(out + (4 * i + 2) * plane, u[i][0] - u[i][1]);
-                    STORE(out + (4 * i + 3) * plane, -u[i][1]);
-                }
-            }
-}
-
-/* A' m A of one tile and one vector of rows, to the four pixels. */
-static inline void transform_result(const float *m, int64_t plane, vector_f32 bias, float *top, float *bottom)
-{
-    vector_f32 u[2][4];
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-        const vector_f32 m0 = LOAD(m + j * plane), m1 = LOAD(m + (4 + j) * plane), m2 = LOAD(m + (8 + j) * plane),
-                         m3 = LOAD(m + (12 + j) * plane);
-        u[0][j] = m0 + m1 + m2;
-        u[1][j] = m1 - m2 - m3;
-    }
-    STORE(top, u[0][0] + u[0][1] + u[0][2] + bias);
-    STORE(top + PANEL, u[0][1] - u[0][2] - u[0][3] + bias);
-    STORE(bottom, u[1][0] + u[1][1] + u[1][2] + bias);
-    STORE(bottom + PANEL, u[1][1] - u[1][2] - u[1][3] + bias);
-}
-
-/* G g G' of one vector of rows: tap t at g + t * PANEL, element xi to out + xi * plane. */
-static inline void transform_filter(const float *w, float *out, int64_t plane)
-{
-    vector_f32 g[4][3];
-#pragma GCC unroll 3
-    for (int j = 0; j < 3; ++j) {
-        const vector_f32 w0 = LOAD(w + j * PANEL), w1 = LOAD(w + (3 + j) * PANEL), w2 = LOAD(w + (6 + j) * PANEL);
-        g[0][j] = w0;
-        g[1][j] = (w0 + w1 + w2) * 0.5f;
-        g[2][j] = (w0 - w1 + w2) * 0.5f;
-        g[3][j] = w2;
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-        STORE(out + (4 * i) * plane, g[i][0]);
-        STORE(out + (4 * i + 1) * plane, (g[i][0] + g[i][1] + g[i][2]) * 0.5f);
-        STORE(out + (4 * i + 2) * plane, (g[i][0] - g[i][1] + g[i][2]) * 0.5f);
-        STORE(out + (4 * i + 3) * plane, g[i][2]);
-    }
-}
+/* --- filters -------------------------------------------------------------------------------------------------------- */
 
 static bool filters(const struct winograd_shape *s, const float *matrix, int64_t panel, float *u)
 {
@@ -238,7 +173,7 @@ static bool filters(const struct winograd_shape *s, const float *matrix, int64_t
     const struct tiling t = tiling_of(s);
     const int64_t plane = t.channels * t.rows, first = panel * PANEL, used = s->rows - first < PANEL ? s->rows - first : PANEL;
     float turned[TURNED_CHANNELS * 9 * PANEL] = {0};
-    for (int xi = 0; xi < 16 && s->channels < t.channels; ++xi)
+    for (int64_t xi = 0; xi < t.planes && s->channels < t.channels; ++xi)
         memset(u + xi * plane + first * t.channels + s->channels * PANEL, 0,
                (size_t)(PANEL * (t.channels - s->channels)) * sizeof *u);
     if (!moderate(matrix + first * s->channels * 9, used * s->channels * 9))
@@ -247,16 +182,15 @@ static bool filters(const struct winograd_shape *s, const float *matrix, int64_t
         const int64_t n = s->channels - c < TURNED_CHANNELS ? s->channels - c : TURNED_CHANNELS;
         transpose(matrix + (first * s->channels + c) * 9, s->channels * 9, used, n * 9, turned, PANEL);
         for (int64_t i = 0; i < n; ++i)
-            for (int half = 0; half < PANEL; half += L)
-                transform_filter(turned + i * 9 * PANEL + half, u + (panel * t.channels + c + i) * PANEL + half, plane);
+            t.transforms->filter(turned + i * 9 * PANEL, u + (panel * t.channels + c + i) * PANEL, plane);
     }
     return true;
 }
 
 /* --- products ------------------------------------------------------------------------------------------------------- */
 
-/* M[tile][PANEL] = V (r tiles, channels in blocks of L that are block_step apart) times one panel of U. */
-GEMM_INLINE void tiles_fixed(const int r, int64_t blocks, const float *v, int64_t block_step, const float *u, float *m)
+/* M[tile][PANEL] (+)= V (r tiles, channels in blocks of L that are block_step apart) times one panel of U. */
+GEMM_INLINE void tiles_fixed(const int r, int64_t blocks, const float *v, int64_t block_step, const float *u, float *m, bool add)
 {
     vector_f32 sum[GEMM_MICRO_ROWS][2];
 #pragma GCC unroll 16
@@ -274,26 +208,40 @@ GEMM_INLINE void tiles_fixed(const int r, int64_t blocks, const float *v, int64_
         }
 #pragma GCC unroll 16
     for (int i = 0; i < r; ++i) {
+        if (add) {
+            sum[i][0] += LOAD(m + i * PANEL);
+            sum[i][1] += LOAD(m + i * PANEL + L);
+        }
         STORE(m + i * PANEL, sum[i][0]);
         STORE(m + i * PANEL + L, sum[i][1]);
     }
 }
 
-static void multiply_tiles(int64_t tiles, int64_t channels, const float *v, const float *u, float *m)
+/* One part of the channels: `blocks` vectors of them. */
+static void multiply_part(int64_t tiles, int64_t blocks, const float *v, const float *u, float *m, bool add)
 {
-    const int64_t groups = (tiles + GEMM_MICRO_ROWS - 1) / GEMM_MICRO_ROWS;
+    const int64_t groups = divide_up(tiles, GEMM_MICRO_ROWS);
     int64_t tile = 0;
     for (int64_t g = 0; g < groups; ++g) {
         const int r = (int)((tiles - tile + groups - g - 1) / (groups - g));
         switch (r) {
 #define GEMM_CASE(n)                                                                                  \
     case n:                                                                                           \
-        tiles_fixed(n, channels / L, v + tile * L, tiles * L, u, m + tile * PANEL);                   \
+        tiles_fixed(n, blocks, v + tile * L, tiles * L, u, m + tile * PANEL, add);                    \
         break;
             GEMM_MICRO_CASES(GEMM_CASE)
 #undef GEMM_CASE
         }
         tile += r;
+    }
+}
+
+static void multiply_tiles(int64_t tiles, int64_t channels, const float *v, const float *u, float *m)
+{
+    const int64_t blocks = channels / L, parts = divide_up(channels, CHAIN);
+    for (int64_t part = 0; part < parts; ++part) {
+        const int64_t first = part * blocks / parts, last = (part + 1) * blocks / parts;
+        multiply_part(tiles, last - first, v + first * tiles * L, u + first * L * PANEL, m, part > 0);
     }
 }
 
@@ -304,27 +252,25 @@ struct strip {
     const float *m; /* products of one panel, for the tiles of all images */
     int64_t first_row, rows;
     const float *bias; /* or NULL */
-    float *pair;       /* room for two rows of the result */
+    float *lines;      /* room for the lines of a row of tiles */
 };
 
-/* Inverse transform of one panel of a strip, a pair of rows at a time, and back to [row][y][x]. */
+/* Inverse transform of one panel of a strip, a row of tiles at a time, and back to [row][y][x]. */
 static void store_strip(const struct strip *strip, struct place at, int64_t panel, float *out)
 {
     const struct winograd_shape *const s = strip->s;
     const struct tiling *const t = strip->t;
-    float *const pair = strip->pair;
-    const int64_t width = 2 * t->tile_columns, used = s->rows - panel * PANEL, first_row = strip->first_row;
+    const int64_t width = t->tile * t->tile_columns, used = s->rows - panel * PANEL;
     float offsets[PANEL] = {0};
     for (int64_t i = 0; strip->bias && i < PANEL && i < used; ++i)
         offsets[i] = strip->bias[panel * PANEL + i];
-    for (int64_t y = 0; y < strip->rows; ++y) {
-        for (int64_t x = 0; x < t->tile_columns; ++x)
-            for (int half = 0; half < PANEL; half += L)
-                transform_result(strip->m + (at.first + y * t->tile_columns + x) * PANEL + half, plane_of(at.tiles * PANEL),
-                                 LOAD(offsets + half), pair + 2 * x * PANEL + half, pair + (width + 2 * x) * PANEL + half);
-        for (int64_t i = 0; i < 2 && 2 * (first_row + y) + i < s->out_height; ++i)
-            transpose(pair + i * width * PANEL, PANEL, s->out_width, used < PANEL ? used : PANEL,
-                      out + (panel * PANEL * s->out_height + 2 * (first_row + y) + i) * s->out_width, s->out_height * s->out_width);
+    for (int64_t row = 0; row < strip->rows; ++row) {
+        const int64_t y = t->tile * (strip->first_row + row);
+        t->transforms->result(t, strip->m + (at.first + row * t->tile_columns) * PANEL, plane_of(at.tiles * PANEL), offsets,
+                              strip->lines);
+        for (int64_t i = 0; i < t->tile && y + i < s->out_height; ++i)
+            transpose(strip->lines + i * width * PANEL, PANEL, s->out_width, least(used, PANEL),
+                      out + (panel * PANEL * s->out_height + y + i) * s->out_width, s->out_height * s->out_width);
     }
 }
 
@@ -336,7 +282,7 @@ static void transform_strip(const struct winograd_shape *s, const struct tiling 
     for (int64_t i = 0; i < batch->count; ++i) {
         if (row == 0)
             turn_image(batch->images[i], s->channels, s->height, s->width, s->pad_height, s->pad_width, t, t->channels, bordered);
-        transform_image(t, bordered, row, rows, (struct place){batch->count * tiles, i * tiles}, v);
+        t->transforms->image(t, bordered, row, rows, (struct place){batch->count * tiles, i * tiles}, v);
     }
 }
 
@@ -344,15 +290,15 @@ static void correlate(const struct winograd_shape *s, const struct winograd_batc
                       void *scratch)
 {
     const struct tiling t = tiling_of(s);
-    float *const bordered = scratch, *const pair = bordered + t.height * t.width * t.channels;
-    float *const v = pair + t.height * t.width * t.rows, *const m = v + 16 * plane_of(together(&t) * t.strip_tiles * t.channels);
+    float *const bordered = scratch, *const lines = bordered + bordered_elements(&t), *const v = lines + bordered_results(&t);
+    float *const m = v + t.planes * plane_of(together(&t) * t.strip_tiles * t.channels);
     for (int64_t row = 0; row < t.tile_rows; row += t.strip_rows) {
         const int64_t rows = t.tile_rows - row < t.strip_rows ? t.tile_rows - row : t.strip_rows;
         const int64_t one = rows * t.tile_columns, tiles = batch->count * one;
-        const struct strip strip = {s, &t, m, row, rows, bias, pair};
+        const struct strip strip = {s, &t, m, row, rows, bias, lines};
         transform_strip(s, &t, batch, row, rows, bordered, v);
         for (int64_t panel = 0; panel < t.rows / PANEL; ++panel) {
-            for (int xi = 0; xi < 16; ++xi)
+            for (int64_t xi = 0; xi < t.planes; ++xi)
                 multiply_tiles(tiles, t.channels, v + xi * plane_of(tiles * t.channels),
                                u + (xi * t.rows + panel * PANEL) * t.channels, m + xi * plane_of(tiles * PANEL));
             for (int64_t i = 0; i < batch->count; ++i)
@@ -365,7 +311,8 @@ static int64_t gradient_panels(const struct winograd_shape *s)
 {
     enum { CACHE_ELEMENTS = 200000, LEAST = 2 };
     const struct tiling t = tiling_of(s);
-    const int64_t tiles = together(&t) * t.strip_tiles, image = 16 * tiles * t.channels, panel = 16 * PANEL * (t.channels + tiles);
+    const int64_t tiles = together(&t) * t.strip_tiles, image = t.planes * tiles * t.channels;
+    const int64_t panel = t.planes * PANEL * (t.channels + tiles);
     const int64_t fitting = (CACHE_ELEMENTS - image) / panel, all = t.rows / PANEL;
     const int64_t panels = fitting > LEAST ? fitting : LEAST;
     return panels < all ? panels : all;
@@ -377,8 +324,8 @@ static bool gradient(const struct winograd_shape *s, const struct winograd_batch
     const struct tiling t = tiling_of(s);
     const int64_t result = s->out_height * s->out_width, channels = panels * PANEL;
     const int64_t used = s->rows - first * PANEL < channels ? s->rows - first * PANEL : channels;
-    float *const bordered = scratch, *const results = bordered + t.height * t.width * t.channels;
-    float *const v = results + t.height * t.width * t.rows, *const y = v + 16 * plane_of(together(&t) * t.strip_tiles * t.channels);
+    float *const bordered = scratch, *const results = bordered + bordered_elements(&t), *const v = results + bordered_results(&t);
+    float *const y = v + t.planes * plane_of(together(&t) * t.strip_tiles * t.channels);
     for (int64_t i = 0; i < batch->count; ++i)
         if (!moderate(batch->images[i], s->channels * s->height * s->width) ||
             !moderate(batch->smalls[i] + first * PANEL * result, used * result))
@@ -391,9 +338,9 @@ static bool gradient(const struct winograd_shape *s, const struct winograd_batch
             if (row == 0)
                 turn_image(batch->smalls[i] + first * PANEL * result, used, s->out_height, s->out_width, 0, 0, &t, channels,
                            results);
-            transform_gradient(&t, results, channels, row, rows, (struct place){tiles, i * one}, y);
+            t.transforms->gradient(&t, results, channels, row, rows, (struct place){tiles, i * one}, y);
         }
-        for (int64_t xi = 0; xi < 16; ++xi)
+        for (int64_t xi = 0; xi < t.planes; ++xi)
             for (int64_t panel = 0; panel < panels; ++panel)
                 for (int64_t c = 0; c < t.channels; c += L / 2)
                     micro_f32(L / 2, tiles, v + xi * plane_of(tiles * t.channels) + c / L * tiles * L + c % L, L,
@@ -401,15 +348,6 @@ static bool gradient(const struct winograd_shape *s, const struct winograd_batch
                               du + (xi * t.rows + (first + panel) * PANEL) * t.channels + c * PANEL, PANEL, accumulate || row > 0);
     }
     return true;
-}
-
-/* G' of one column of four. */
-static inline void transform_filter_gradient(vector_f32 s0, vector_f32 s1, vector_f32 s2, vector_f32 s3, vector_f32 *g)
-{
-    const vector_f32 half_sum = (s1 + s2) * 0.5f;
-    g[0] = s0 + half_sum;
-    g[1] = (s1 - s2) * 0.5f;
-    g[2] = half_sum + s3;
 }
 
 /* G' du G of the sum of the blocks, a vector of rows at a time. */
@@ -420,23 +358,16 @@ static void finish(const struct winograd_shape *s, const float *du, int64_t bloc
     for (int64_t c = 0; c < s->channels; ++c)
         for (int64_t half = 0; half < PANEL; half += L) {
             const float *const from = du + (panel * t.channels + c) * PANEL + half;
-            vector_f32 sum[16], g[4][3], result[3][3];
-            for (int xi = 0; xi < 16; ++xi) {
+            vector_f32 sum[MOST_PLANES], weights[9];
+            for (int64_t xi = 0; xi < t.planes; ++xi) {
                 sum[xi] = LOAD(from + xi * plane);
                 for (int64_t block = 1; block < blocks; ++block)
-                    sum[xi] += LOAD(from + (block * 16 + xi) * plane);
+                    sum[xi] += LOAD(from + (block * t.planes + xi) * plane);
             }
-            for (int i = 0; i < 4; ++i)
-                transform_filter_gradient(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3], g[i]);
-            for (int j = 0; j < 3; ++j) {
-                vector_f32 column[3];
-                transform_filter_gradient(g[0][j], g[1][j], g[2][j], g[3][j], column);
-                for (int i = 0; i < 3; ++i)
-                    result[i][j] = column[i];
-            }
+            t.transforms->weights(sum, weights);
             for (int64_t r = 0; r < L && panel * PANEL + half + r < s->rows; ++r)
                 for (int i = 0; i < 9; ++i)
-                    out[((panel * PANEL + half + r) * s->channels + c) * 9 + i] = result[i / 3][i % 3][r];
+                    out[((panel * PANEL + half + r) * s->channels + c) * 9 + i] = weights[i][r];
         }
 }
 

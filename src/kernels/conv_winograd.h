@@ -1,8 +1,10 @@
-/* Winograd's F(2x2, 3x3) for 3 x 3 convolutions of stride 1 in f32: 16 products where the direct form has 36.
+/* Winograd's F(2x2, 3x3) and F(4x4, 3x3) for 3 x 3 convolutions of stride 1 in f32: 16 products where the direct form has 36,
+ * and 36 where it has 144.
  *
- * Rounding is at the direct kernel's level. Values beyond WINOGRAD_LARGEST (infinities and NaN included) could overflow or
- * spread within a tile: such images and filters are refused, and the caller takes the direct kernel.
- * Layouts inside (L = lanes): V [16][channels / L][tile][L], U [16][rows / 2L][channels][2L], sizes rounded up with zeros. */
+ * Rounding of F(2x2) is at the direct kernel's level, F(4x4) has about three times its error. Values beyond WINOGRAD_LARGEST
+ * (infinities and NaN included) could overflow or spread within a tile: such images and filters are refused, and the caller
+ * takes the direct kernel. Layouts inside (L = lanes, P = 16 or 36 planes): V [P][channels / L][tile][L],
+ * U [P][rows / 2L][channels][2L], sizes rounded up with zeros. */
 #ifndef KERNELS_CONV_WINOGRAD_H
 #define KERNELS_CONV_WINOGRAD_H
 
@@ -10,9 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WINOGRAD_LARGEST 1e15f
+#define WINOGRAD_LARGEST 1e14f
 
 struct winograd_shape {
+    int64_t tile;           /* 2: F(2x2, 3x3), 4: F(4x4, 3x3) */
     int64_t channels, rows; /* of the image, and of the result */
     int64_t height, width, out_height, out_width;
     int64_t pad_height, pad_width; /* zeros before the image; >= 0 */

@@ -13,6 +13,7 @@
 #include "acl/acl.h"
 #include "base/env.h"
 #include "base/error.h"
+#include "base/fidelity.h"
 #include "base/log.h"
 #include "kernels/kernels.h"
 #include "runtime/chip.h"
@@ -66,8 +67,7 @@ static int check_configuration(const char *path)
     TRY(env_check());
     REQUIRE(chip_profile() != NULL, ERROR_INVALID_PARAM, "ASCEND_SOC=%s is unknown; known are %s", env_text(ENV_ASCEND_SOC),
             chip_names());
-    REQUIRE(strcmp(env_text(ENV_NPU_FIDELITY), "ieee") == 0, ERROR_INVALID_PARAM, "NPU_FIDELITY=%s isn't available; ieee is",
-            env_text(ENV_NPU_FIDELITY));
+    TRY(fidelity_choose());
     return choose_kernels();
 }
 

@@ -45,8 +45,9 @@ static void check_all(const float *values, const double *expected, int64_t n, co
         worst = off > worst || isnan(off) ? off : worst; /* fmax would drop NaN */
         size = fmax(size, fabs(expected[i]));
     }
-    CHECK(worst <= 4e-6 * size, "%s of %lld -> %lld channels, %lld x %lld: off by %g of %g", what, (long long)s->channels,
-          (long long)s->rows, (long long)s->out_height, (long long)s->out_width, worst, size);
+    CHECK(worst <= 4e-6 * size, "%s of %lld -> %lld channels, tiles of %lld, %lld x %lld: off by %g of %g", what,
+          (long long)s->channels, (long long)s->rows, (long long)s->tile, (long long)s->out_height, (long long)s->out_width, worst,
+          size);
 }
 
 static void test_shape(const struct conv_winograd_kernels *k, struct winograd_shape s)
@@ -115,11 +116,16 @@ static void test_shape(const struct conv_winograd_kernels *k, struct winograd_sh
 
 int main(void)
 {
-    static const struct winograd_shape shapes[] = {
-        {16, 32, 8, 8, 0, 0, 1, 1}, {17, 33, 7, 9, 0, 0, 1, 1},   {3, 5, 16, 16, 0, 0, 1, 1},  {20, 40, 30, 34, 0, 0, 1, 0},
-        {8, 70, 5, 6, 0, 0, 2, 2},  {16, 16, 4, 150, 0, 0, 0, 1}, {64, 64, 12, 16, 0, 0, 1, 1}};
+    static const struct winograd_shape shapes[] = {{0, 16, 32, 8, 8, 0, 0, 1, 1},   {0, 17, 33, 7, 9, 0, 0, 1, 1},
+                                                   {0, 3, 5, 16, 16, 0, 0, 1, 1},   {0, 8, 70, 5, 6, 0, 0, 2, 2},
+                                                   {0, 16, 16, 4, 150, 0, 0, 0, 1}, {0, 64, 64, 12, 16, 0, 0, 1, 1},
+                                                   {0, 20, 40, 30, 34, 0, 0, 1, 0}, {0, 100, 20, 9, 11, 0, 0, 1, 1}};
     for (int isa = 0; kernel_set_at(isa); ++isa)
         for (size_t i = 0; kernel_set_runnable(kernel_set_at(isa)->isa) && i < sizeof shapes / sizeof shapes[0]; ++i)
-            test_shape(kernel_set_at(isa)->conv_winograd, shapes[i]);
+            for (int64_t tile = 2; tile <= 4; tile += 2) {
+                struct winograd_shape shape = shapes[i];
+                shape.tile = tile;
+                test_shape(kernel_set_at(isa)->conv_winograd, shape);
+            }
     return check_result();
 }

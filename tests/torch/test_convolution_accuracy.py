@@ -1,20 +1,27 @@
-"""Errors of float32 convolutions against float64, beside those of torch's CPU: the direct form and Winograd's F(2x2, 3x3).
+"""Errors of float32 convolutions against float64, beside those of torch's CPU: the direct form, Winograd's F(2x2, 3x3) and F(4x4, 3x3).
 
-Which form runs depends on sizes alone: fewer than four images are convolved directly, as are other kernels and strides.
+Which form runs depends on sizes and NPU_FIDELITY: fewer than four images are convolved directly, as are other kernels and
+strides; with NPU_FIDELITY=fast sixteen tiles of 4 x 4 are enough for F(4x4). One test runs the others again with that.
 """
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
 from torch.nn import functional
 
-# Height and width: whole tiles of 2 x 2 (16, 32, 48 and 64 of them), then odd sizes.
+FAST = os.environ.get("NPU_FIDELITY") == "fast"
+# Height and width: whole tiles of 2 x 2 (16, 32, 48 and 64 of them) or of 4 x 4, then odd sizes.
 SIZES = [(8, 8), (8, 16), (12, 16), (16, 16), (9, 9), (7, 15), (13, 17), (15, 16)]
+LARGE_SIZES = [(16, 16), (16, 32), (24, 32), (32, 32), (17, 17), (15, 31), (29, 18)]
 CHANNELS = [(16, 32), (64, 64), (33, 40)]
-FORMS = {"direct": 3, "F(2x2)": 5}  # images
-# Errors may be twice torch's, in the root mean square and where only a thousandth is larger; the largest of all is a matter of luck.
-FACTOR, LUCK, LEAST = 2.0, 4.0, 5e-8
+FORMS = {"direct": 3, "F(4x4)" if FAST else "F(2x2)": 5}  # images
+# Errors against torch's: of F(4x4) up to four times in the root mean square, and six times in the largest of all elements.
+FACTOR, LARGEST, LEAST = (4.0, 6.0, 5e-8) if FAST else (2.0, 2.0, 5e-8)
 NAMES = ("result", "gradient of the input", "gradient of the weights")
 
 
@@ -44,7 +51,7 @@ def errors(values: torch.Tensor, exact: torch.Tensor) -> dict[str, float]:
 def compare(name: str, values: torch.Tensor, theirs: torch.Tensor, exact: torch.Tensor) -> None:
     """npu's errors against torch's."""
     ours, yardstick = errors(values, exact), errors(theirs, exact)
-    for kind, factor in (("mean", FACTOR), ("large", FACTOR), ("largest", LUCK)):
+    for kind, factor in (("mean", FACTOR), ("large", FACTOR), ("largest", LARGEST)):
         limit = factor * max(yardstick[kind], LEAST)
         assert ours[kind] <= limit, f"{name}: {kind} error {ours[kind]:.2e}, torch's {yardstick[kind]:.2e}"
 
@@ -59,7 +66,7 @@ def check(problem: list[torch.Tensor], stride: int = 1, padding: int = 1, groups
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", LARGE_SIZES if FAST else SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize("channels", CHANNELS, ids=lambda channels: f"{channels[0]} to {channels[1]}")
 def test_three_by_three(form: str, size: tuple[int, int], channels: tuple[int, int]) -> None:
     """Both forms at whole and odd numbers of tiles."""
@@ -86,7 +93,7 @@ def test_other_kernels(kernel: int, stride: int, padding: int, groups: int, chan
 
 @pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan"), 3e38])
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("size", [(8, 8), (9, 15)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", [(16, 16), (17, 15)] if FAST else [(8, 8), (9, 15)], ids=lambda size: f"{size[0]}x{size[1]}")
 def test_pixels_that_are_not_finite(form: str, size: tuple[int, int], value: float) -> None:
     """Such a pixel, or a huge one, touches exactly what its products go into; the rest has ordinary errors."""
     problem = operands(FORMS[form], 32, 32, size, 3, 1, 1, 1)
@@ -98,3 +105,20 @@ def test_pixels_that_are_not_finite(form: str, size: tuple[int, int], value: flo
         assert torch.equal(mine.isnan()[~ordinary], theirs.isnan()[~ordinary]), name
         assert torch.equal(mine.isfinite() & ordinary, ordinary), f"{name}: {int((~mine.isfinite() & ordinary).sum())} elements were spoilt"
         compare(name, mine[ordinary], theirs[ordinary], right[ordinary])
+
+
+@pytest.mark.skipif(FAST, reason="runs all other tests once more")
+def test_fast_fidelity() -> None:
+    """All of this with F(4x4): errors within the bounds that docs/environment.md states, and not F(2x2)'s."""
+    environment = {**os.environ, "NPU_FIDELITY": "fast"}
+    again = subprocess.run([sys.executable, "-m", "pytest", "-q", __file__], env=environment, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stdout[-4000:]
+
+
+@pytest.mark.skipif(not FAST, reason="of the run that test_fast_fidelity starts")
+def test_large_tiles_are_taken() -> None:
+    """Their error gives them away."""
+    problem = operands(5, 64, 64, (16, 16), 3, 1, 1, 1)
+    exact = all_three(*(value.double() for value in problem), 1, 1, 1)[0]
+    theirs, ours = all_three(*problem, 1, 1, 1)[0], all_three(*(value.npu() for value in problem), 1, 1, 1)[0]
+    assert errors(ours, exact)["mean"] > 1.5 * errors(theirs, exact)["mean"]

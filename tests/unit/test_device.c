@@ -28,6 +28,9 @@ static void before_start(void)
     setenv("NPU_ISA", "mmx", 1);
     CHECK_FAILS(aclInit(NULL), ACL_ERROR_INVALID_PARAM, "NPU_ISA=mmx can't be used; compiled in: baseline");
     unsetenv("NPU_ISA");
+    setenv("NPU_FIDELITY", "exact", 1);
+    CHECK_FAILS(aclInit(NULL), ACL_ERROR_INVALID_PARAM, "NPU_FIDELITY=exact isn't available; ieee and fast are");
+    unsetenv("NPU_FIDELITY");
     setenv("NPU_POOL_THREADS", "some", 1);
     CHECK_FAILS(aclInit(NULL), ACL_ERROR_INVALID_PARAM, "NPU_POOL_THREADS=some");
     unsetenv("NPU_POOL_THREADS");

@@ -9,34 +9,54 @@
 #include "aclnn/nn/staging.h"
 #include "base/arithmetic.h"
 #include "base/error.h"
+#include "base/fidelity.h"
 #include "kernels/conv_winograd.h"
 #include "kernels/kernels.h"
 
 enum { LEAST_IMAGES = 4, LEAST_TILES = 16, LEAST_CHANNELS = 16, IMAGE_BLOCKS = 8, PARTIAL_LIMIT = 64 << 20 };
+#define LEAST_GAIN 1.4
 
-static struct winograd_shape shape_of(const struct conv_pass *pass)
+static struct winograd_shape shape_of(const struct conv_pass *pass, int64_t tile)
 {
     const struct conv_geometry *const g = &pass->geometry;
-    return (struct winograd_shape){g->channels, g->rows, g->in[1], g->in[2], g->out[1], g->out[2], g->pad[1], g->pad[2]};
+    return (struct winograd_shape){tile, g->channels, g->rows, g->in[1], g->in[2], g->out[1], g->out[2], g->pad[1], g->pad[2]};
 }
 
-bool winograd_applies(const struct conv_pass *pass)
+static bool is_three_by_three(const struct conv_geometry *g)
 {
-    const struct conv_geometry *const g = &pass->geometry;
-    if (pass->type != ACCUMULATE_F32 || g->taps[0] != 1 || g->in[0] != 1 || g->out[0] != 1 || g->pad[0] != 0)
+    if (g->taps[0] != 1 || g->in[0] != 1 || g->out[0] != 1 || g->pad[0] != 0)
         return false;
     for (int d = 1; d < 3; ++d)
         if (g->taps[d] != 3 || g->stride[d] != 1 || g->dilation[d] != 1 || g->insert[d] != 1 || g->pad[d] < 0)
             return false;
-    const int64_t tiles = divide_up(g->out[1], 2) * divide_up(g->out[2], 2), unit = kernels->conv_winograd->row_unit;
-    if (pass->images * pass->groups < LEAST_IMAGES || tiles < LEAST_TILES || g->channels < LEAST_CHANNELS ||
-        g->rows < LEAST_CHANNELS)
-        return false;
-    /* 2.25 times fewer products; less what rounding up wastes and the transforms cost. */
-    const double used = (double)(g->rows * g->channels * g->out[1] * g->out[2]);
-    const double done = (double)(divide_up(g->rows, unit) * unit * divide_up(g->channels, unit / 2) * (unit / 2) * tiles * 4);
-    return 2.25 * used / done > 1.4;
+    return true;
 }
+
+/* How many times faster than the direct kernel tiles of a size are expected to be: 9 tile^2 products become (tile + 2)^2, less
+ * what rounding up wastes and, of large tiles, what the transforms cost. 0: too few tiles. */
+static double gain(const struct conv_geometry *g, int64_t tile)
+{
+    const int64_t tiles = divide_up(g->out[1], tile) * divide_up(g->out[2], tile), unit = kernels->conv_winograd->row_unit;
+    const double used = (double)(g->rows * g->channels * g->out[1] * g->out[2]);
+    const double done =
+        (double)(divide_up(g->rows, unit) * unit * divide_up(g->channels, unit / 2) * (unit / 2) * tiles * tile * tile);
+    if (tiles < LEAST_TILES)
+        return 0;
+    return (tile == 2 ? 2.25 : 3) * used / done;
+}
+
+/* The size of tiles, or 0: the direct kernel is better. */
+static int64_t tile_for(const struct conv_pass *pass)
+{
+    const struct conv_geometry *const g = &pass->geometry;
+    if (pass->type != ACCUMULATE_F32 || !is_three_by_three(g) || pass->images * pass->groups < LEAST_IMAGES ||
+        g->channels < LEAST_CHANNELS || g->rows < LEAST_CHANNELS)
+        return 0;
+    const double small = gain(g, 2), large = fidelity() == FIDELITY_FAST ? gain(g, 4) : 0;
+    return small <= LEAST_GAIN && large <= LEAST_GAIN ? 0 : large > small ? 4 : 2;
+}
+
+bool winograd_applies(const struct conv_pass *pass) { return tile_for(pass) != 0; }
 
 struct winograd_job {
     const struct conv_pass *pass;
@@ -51,7 +71,7 @@ struct winograd_job {
 
 static struct winograd_job job_of(const struct conv_pass *pass)
 {
-    struct winograd_job j = {.pass = pass, .shape = shape_of(pass)};
+    struct winograd_job j = {.pass = pass, .shape = shape_of(pass, tile_for(pass))};
     j.elements = kernels->conv_winograd->filter_elements(&j.shape);
     j.panels = divide_up(j.shape.rows, kernels->conv_winograd->row_unit);
     return j;
