@@ -21,7 +21,11 @@
 #include "runtime/fork.h"
 #include "runtime/virtual_memory.h"
 
-enum { PAGE = 4096, HUGE_PAGE = 2 << 20, RED_ZONE_SHADOW = 64 << 20 };
+enum { PAGE = 4096, HUGE_PAGE = 2 << 20, RED_ZONE_SHADOW = 64 << 20, HUGE_PAGES_MOST = 64 << 20 };
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
 
 #ifdef SOFTNPU_RED_ZONES
 #include <sanitizer/asan_interface.h>
@@ -61,6 +65,17 @@ static struct arena arenas[DEVICES_MAX];
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+void memory_use_huge_pages(char *memory, uint64_t bytes)
+{
+    char *const first = (char *)round_up((uintptr_t)memory, HUGE_PAGE);
+    char *const last = (char *)((uintptr_t)(memory + bytes) / HUGE_PAGE * HUGE_PAGE);
+    if (bytes > HUGE_PAGES_MOST || first >= last)
+        return;
+    for (const char *page = first; page < last; page += HUGE_PAGE)
+        (void)*(const volatile char *)page; /* a huge page grows around a small one that is there */
+    madvise(first, (size_t)(last - first), MADV_COLLAPSE);
+}
+
 /* What a block takes up: its bytes, rounded, and the red zone behind it. */
 static uint64_t extent(const struct block *block) { return round_up(block->bytes, MEMORY_ALIGNMENT) + RED_ZONE; }
 
@@ -76,7 +91,7 @@ static char *map_arena(int descriptor, uint64_t bytes)
         return NULL;
     }
     madvise(base, bytes, MADV_DONTFORK); /* a forked child neither sees nor copies device memory */
-    madvise(base, bytes, MADV_HUGEPAGE); /* where the system allows it for shared memory */
+    madvise(base, bytes, MADV_HUGEPAGE); /* where the system gives shared memory huge pages at the first touch */
     return base;
 }
 
@@ -209,6 +224,7 @@ int memory_allocate_aligned(int device, size_t bytes, size_t alignment, void **m
     pthread_mutex_unlock(&arena->lock);
     TRY(code);
     *memory = base + start;
+    memory_use_huge_pages(base + start, bytes);
     return 0;
 }
 

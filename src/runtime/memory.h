@@ -17,6 +17,10 @@ int memory_allocate(int device, size_t bytes, void **memory);
 /* alignment: a power of two, at least MEMORY_ALIGNMENT. */
 int memory_allocate_aligned(int device, size_t bytes, size_t alignment, void **memory);
 int memory_free(void *memory);
+/* Asks for huge pages in new memory, whole ones of it; contents stay. Streaming through memory is up to 1.6 times faster with
+ * them, and filling it for the first time twice as fast, but systems give shared memory none by themselves. More than 64 MiB stay
+ * sparse, as they may never be filled. Where the system has none, nothing happens. */
+void memory_use_huge_pages(char *memory, uint64_t bytes);
 /* Which device's memory is the address in (an arena, or mapped elsewhere)? -1: none. Looks at no block. */
 int memory_device(const void *address);
 /* 0 when [address, address + bytes) is inside one live block; else ERROR_INVALID_PARAM with a text that starts with `role`. */

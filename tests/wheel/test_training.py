@@ -27,10 +27,14 @@ def test_sgd_gives_the_losses_of_the_cpu(npu):
 
 @pytest.mark.parametrize("optimizer", ["adam", "momentum"])
 def test_no_farther_from_float64_than_torch(npu, optimizer):
+    # Each side meets its own near ties (values of a pooling window, signs before ReLU), which move it by up to 1e-1: hence a median.
     torch.set_num_threads(2)
-    exact = train_cnn.train("cpu", optimizer, 20, torch.float64)
-    got, torchs = (distance(train_cnn.train(device, optimizer, 20, torch.float32), exact) for device in ("npu", "cpu"))
-    assert got <= 3 * torchs, (got, torchs)
+    ratios = []
+    for seed in range(5):
+        exact = train_cnn.train("cpu", optimizer, 20, torch.float64, seed)
+        got, torchs = (distance(train_cnn.train(device, optimizer, 20, torch.float32, seed), exact) for device in ("npu", "cpu"))
+        ratios.append(got / torchs)
+    assert sorted(ratios)[2] <= 3, ratios
 
 
 @pytest.fixture(scope="module")

@@ -52,9 +52,9 @@ def optimizer_of(name: str, parameters: list[nn.Parameter]) -> torch.optim.Optim
     return torch.optim.Adam(parameters, lr=1e-3)
 
 
-def train(device: str, optimizer_name: str, steps: int, dtype: torch.dtype) -> list[float]:
+def train(device: str, optimizer_name: str, steps: int, dtype: torch.dtype, seed: int = SEED) -> list[float]:
     """Losses of all steps."""
-    torch.manual_seed(SEED)
+    torch.manual_seed(seed)
     model = network().to(dtype).to(device)
     optimizer = optimizer_of(optimizer_name, list(model.parameters()))
     losses = []
