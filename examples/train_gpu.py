@@ -212,6 +212,8 @@ def report(trainer):
 
 def main():
     arguments = parse_arguments()
+    output = Path(arguments.output)
+    output.mkdir(parents=True, exist_ok=True)  # before the training: a wrong path shouldn't cost it
     torch.manual_seed(arguments.seed)
     train_loader, test_loader = make_loaders(arguments)
     trainer = Trainer(arguments)
@@ -219,8 +221,6 @@ def main():
         trainer.train_epoch(train_loader, epoch)
         trainer.test(test_loader)
         print(f"epoch {epoch}: loss {trainer.losses[-1]:.4f}, test accuracy {trainer.accuracies[-1]:.4f}", flush=True)
-    output = Path(arguments.output)
-    output.mkdir(parents=True, exist_ok=True)
     torch.save(trainer.model.state_dict(), output / "simple_cnn.pt")
     plot_curves(trainer, output / "curves.png")
     report(trainer)

@@ -48,6 +48,12 @@ def test_short_training_reports_and_saves(training, tmp_path):
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_an_output_that_cannot_be_made_is_refused_before_the_training(tmp_path):
+    (tmp_path / "file").touch()
+    process = run_script(EXAMPLES / "train_npu.py", 300, None, ["--device", "cpu", "--output", tmp_path / "file", "--no-progress"])
+    assert process.returncode != 0 and "FileExistsError" in process.stderr and "epoch" not in process.stdout
+
+
 @pytest.mark.npu_only
 def test_training_with_the_fallback_switched_off(training, tmp_path):
     train(training, tmp_path, "--epochs", "1", "--max-steps", "2", environment={"TORCH_NPU_FALLBACK_CPU_DISABLE": "1"})

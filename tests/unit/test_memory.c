@@ -14,6 +14,36 @@ static size_t free_bytes(void)
     return available;
 }
 
+/* Blocks that hold huge pages, at odd distances: neighbours that come, go and are collapsed leave each other's bytes alone. */
+static void large_blocks(void)
+{
+    enum { COUNT = 6 };
+    char *memory[COUNT] = {0};
+    size_t sizes[COUNT];
+    uint64_t state = 1;
+    for (int round = 0; round < 120; ++round) {
+        const int i = (int)(check_random(&state) % COUNT);
+        if (memory[i]) {
+            size_t wrong = 0;
+            for (size_t byte = 0; byte + 1 < sizes[i]; byte += 509)
+                wrong += memory[i][byte] != (char)(i + (int)(byte % 113));
+            CHECK(wrong == 0 && memory[i][sizes[i] - 1] == 77, "%zu bytes of block %d were overwritten", wrong, i);
+            CHECK_OK(aclrtFree(memory[i]));
+            memory[i] = NULL;
+            continue;
+        }
+        sizes[i] = 4096 + check_random(&state) % (9 * MIB);
+        CHECK_OK(aclrtMalloc((void **)&memory[i], sizes[i], ACL_MEM_MALLOC_HUGE_FIRST));
+        for (size_t byte = 0; byte + 1 < sizes[i]; byte += 509)
+            memory[i][byte] = (char)(i + (int)(byte % 113));
+        memory[i][sizes[i] - 1] = 77;
+    }
+    for (int i = 0; i < COUNT; ++i)
+        if (memory[i])
+            CHECK_OK(aclrtFree(memory[i]));
+    CHECK_INT(free_bytes(), LIMIT);
+}
+
 static void blocks(void)
 {
     enum { COUNT = 200 };
@@ -172,6 +202,7 @@ int main(void)
     CHECK_FAILS(aclrtMalloc(&memory, 8, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_CONTEXT_NULL, "no device");
     CHECK_OK(aclrtSetDevice(1));
     blocks();
+    large_blocks();
     limits();
     bounds();
     host_memory();
