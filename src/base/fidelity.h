@@ -1,4 +1,5 @@
-/* How near results are to what the type allows: NPU_FIDELITY, chosen once by aclInit, as plans and their workspaces depend on it. */
+/* How near results are to what the type allows: NPU_FIDELITY. The first aclInit of a process decides, as
+ * plans and their workspaces depend on it; aclInit holds a lock meanwhile. */
 #ifndef BASE_FIDELITY_H
 #define BASE_FIDELITY_H
 
@@ -7,7 +8,7 @@ enum fidelity {
     FIDELITY_FAST, /* faster algorithms with a larger rounding error may be taken; docs/environment.md says which */
 };
 
-/* 0, or ERROR_INVALID_PARAM with a text that names the values that are known. */
+/* 0, or ERROR_INVALID_PARAM: a value that isn't known, or another one than before. */
 int fidelity_choose(void);
 /* FIDELITY_IEEE until something else is chosen. */
 enum fidelity fidelity(void);

@@ -1,6 +1,7 @@
 /* Convolution kernels. Compiled once per ISA, with contraction. */
 #include "kernels/conv.h"
 
+#include "base/arithmetic.h"
 #include "kernels/gemm_sizes.h"
 #include "kernels/isa.h"
 
@@ -11,17 +12,12 @@ enum { CONV_THIN_LINE = 256, CONV_THIN_TAPS = 9 };
 _Static_assert((int)CONV_THIN_DEPTH <= (int)GEMM_DEPTH, "offsets of all columns");
 _Static_assert((int)CONV_PIXELS_TOGETHER <= (int)GEMM_DEPTH, "images of one call fill one depth block at most");
 
-/* Products of a result that are summed before they are added to it: the rounding error grows with the chain, and torch's CPU
- * takes 16 channels of 3 x 3. Nearly free, as the sums stay in the nearest cache. */
-enum { CONV_CHAIN = 160 };
+/* The most products of a partial sum: its rounding error grows with their number. Partial sums are added in the nearest cache. */
+enum { CONV_CHAIN = 64 };
 _Static_assert((int)CONV_CHAIN <= (int)GEMM_DEPTH, "panels of one part fit the scratch");
 
 /* The length of equal chains for a depth. */
-static int64_t chain_of(int64_t depth)
-{
-    const int64_t parts = (depth + CONV_CHAIN - 1) / CONV_CHAIN;
-    return parts > 0 ? (depth + parts - 1) / parts : 1;
-}
+static int64_t chain_of(int64_t depth) { return depth > 0 ? divide_up(depth, divide_up(depth, CONV_CHAIN)) : 1; }
 
 #define REAL float
 #define VECTOR vector_f32

@@ -13,7 +13,7 @@
 #include "kernels/conv_winograd_lines.h"
 #include "kernels/gemm_micro.h"
 
-/* Products of more than CHAIN channels are summed in parts: the rounding error of a long chain would be the result's largest. */
+/* The most channels of a partial sum of products: a longer one would cause most of the result's error. */
 enum { L = LANES_F32, PANEL = 2 * L, STRIP_RESULTS = 128, CHAIN = 32, MOST_PLANES = 36 };
 
 typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
@@ -69,7 +69,7 @@ static struct tiling tiling_of(const struct winograd_shape *s)
     t.tile_rows = divide_up(s->out_height, t.tile);
     t.tile_columns = divide_up(s->out_width, t.tile);
     t.strip_rows = t.tile_columns < t.most_tiles ? t.most_tiles / t.tile_columns : 1;
-    t.strip_rows = t.strip_rows < t.tile_rows ? t.strip_rows : t.tile_rows;
+    t.strip_rows = least(t.strip_rows, t.tile_rows);
     t.strip_tiles = t.strip_rows * t.tile_columns;
     t.height = t.tile * t.tile_rows + 2;
     t.width = t.tile * t.tile_columns + 2;
@@ -171,7 +171,7 @@ static bool filters(const struct winograd_shape *s, const float *matrix, int64_t
 {
     enum { TURNED_CHANNELS = 8 };
     const struct tiling t = tiling_of(s);
-    const int64_t plane = t.channels * t.rows, first = panel * PANEL, used = s->rows - first < PANEL ? s->rows - first : PANEL;
+    const int64_t plane = t.channels * t.rows, first = panel * PANEL, used = least(s->rows - first, PANEL);
     float turned[TURNED_CHANNELS * 9 * PANEL] = {0};
     for (int64_t xi = 0; xi < t.planes && s->channels < t.channels; ++xi)
         memset(u + xi * plane + first * t.channels + s->channels * PANEL, 0,
@@ -179,7 +179,7 @@ static bool filters(const struct winograd_shape *s, const float *matrix, int64_t
     if (!moderate(matrix + first * s->channels * 9, used * s->channels * 9))
         return false;
     for (int64_t c = 0; c < s->channels; c += TURNED_CHANNELS) {
-        const int64_t n = s->channels - c < TURNED_CHANNELS ? s->channels - c : TURNED_CHANNELS;
+        const int64_t n = least(s->channels - c, TURNED_CHANNELS);
         transpose(matrix + (first * s->channels + c) * 9, s->channels * 9, used, n * 9, turned, PANEL);
         for (int64_t i = 0; i < n; ++i)
             t.transforms->filter(turned + i * 9 * PANEL, u + (panel * t.channels + c + i) * PANEL, plane);
@@ -293,7 +293,7 @@ static void correlate(const struct winograd_shape *s, const struct winograd_batc
     float *const bordered = scratch, *const lines = bordered + bordered_elements(&t), *const v = lines + bordered_results(&t);
     float *const m = v + t.planes * plane_of(together(&t) * t.strip_tiles * t.channels);
     for (int64_t row = 0; row < t.tile_rows; row += t.strip_rows) {
-        const int64_t rows = t.tile_rows - row < t.strip_rows ? t.tile_rows - row : t.strip_rows;
+        const int64_t rows = least(t.tile_rows - row, t.strip_rows);
         const int64_t one = rows * t.tile_columns, tiles = batch->count * one;
         const struct strip strip = {s, &t, m, row, rows, bias, lines};
         transform_strip(s, &t, batch, row, rows, bordered, v);
@@ -331,7 +331,7 @@ static bool gradient(const struct winograd_shape *s, const struct winograd_batch
             !moderate(batch->smalls[i] + first * PANEL * result, used * result))
             return false;
     for (int64_t row = 0; row < t.tile_rows; row += t.strip_rows) {
-        const int64_t rows = t.tile_rows - row < t.strip_rows ? t.tile_rows - row : t.strip_rows;
+        const int64_t rows = least(t.tile_rows - row, t.strip_rows);
         const int64_t one = rows * t.tile_columns, tiles = batch->count * one;
         transform_strip(s, &t, batch, row, rows, bordered, v);
         for (int64_t i = 0; i < batch->count; ++i) {

@@ -1,9 +1,10 @@
 /* Winograd's F(2x2, 3x3) and F(4x4, 3x3) for 3 x 3 convolutions of stride 1 in f32: 16 products where the direct form has 36,
  * and 36 where it has 144.
  *
- * Rounding of F(2x2) is at the direct kernel's level, F(4x4) has about three times its error. Values beyond WINOGRAD_LARGEST
- * (infinities and NaN included) could overflow or spread within a tile: such images and filters are refused, and the caller
- * takes the direct kernel. Layouts inside (L = lanes, P = 16 or 36 planes): V [P][channels / L][tile][L],
+ * Rounding of F(2x2) is at the direct kernel's level. F(4x4) has about three times its error, and relative to the largest of a
+ * tile's 36 pixels: each enters all results of the tile and cancels up to rounding. Values beyond WINOGRAD_LARGEST could
+ * overflow, infinities and NaN would spread within a tile: such images and filters are refused, and the caller takes the direct
+ * kernel. Layouts inside (L = lanes, P = 16 or 36 planes): V [P][channels / L][tile][L],
  * U [P][rows / 2L][channels][2L], sizes rounded up with zeros. */
 #ifndef KERNELS_CONV_WINOGRAD_H
 #define KERNELS_CONV_WINOGRAD_H

@@ -47,10 +47,19 @@ static void list_kernel_sets(char *text, size_t bytes, bool only_runnable)
             used += snprintf(text + used, bytes - (size_t)used, "%s%s", used ? " " : "", kernel_set_at(i)->isa);
 }
 
+/* Plans depend on the set: the first aclInit of a process decides. Called with init_lock. */
 static int choose_kernels(void)
 {
+    static const struct kernel_set *first;
     char compiled[128], runnable[128];
     if (kernels_select(env_text(ENV_NPU_ISA)) == 0) {
+        const char *const wanted = kernels->isa;
+        if (first && first != kernels) {
+            kernels_select(first->isa);
+            FAIL(ERROR_INVALID_PARAM, "NPU_ISA asks for %s, but this process began with %s; its plans depend on it", wanted,
+                 first->isa);
+        }
+        first = kernels;
         LOG_INFO("kernels for %s", kernels->isa);
         return 0;
     }

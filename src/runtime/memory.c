@@ -69,11 +69,13 @@ void memory_use_huge_pages(char *memory, uint64_t bytes)
 {
     char *const first = (char *)round_up((uintptr_t)memory, HUGE_PAGE);
     char *const last = (char *)((uintptr_t)(memory + bytes) / HUGE_PAGE * HUGE_PAGE);
-    if (bytes > HUGE_PAGES_MOST || first >= last)
+    static _Atomic bool unsupported;
+    if (bytes > HUGE_PAGES_MOST || first >= last || unsupported)
         return;
     for (const char *page = first; page < last; page += HUGE_PAGE)
         (void)*(const volatile char *)page; /* a huge page grows around a small one that is there */
-    madvise(first, (size_t)(last - first), MADV_COLLAPSE);
+    if (madvise(first, (size_t)(last - first), MADV_COLLAPSE) != 0 && errno == EINVAL)
+        unsupported = true;
 }
 
 /* What a block takes up: its bytes, rounded, and the red zone behind it. */
@@ -91,7 +93,7 @@ static char *map_arena(int descriptor, uint64_t bytes)
         return NULL;
     }
     madvise(base, bytes, MADV_DONTFORK); /* a forked child neither sees nor copies device memory */
-    madvise(base, bytes, MADV_HUGEPAGE); /* where the system gives shared memory huge pages at the first touch */
+    madvise(base, bytes, MADV_HUGEPAGE); /* where the system is set to give shared memory huge pages at the first touch */
     return base;
 }
 

@@ -199,7 +199,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
     TRY(check_properties(__func__, prop));
     const int device = (int)prop->location.id;
     TRY(memory_arena(device, &arena));
-    TRY(memory_allocate_aligned(device, size, PAGE, &block));
+    TRY(memory_allocate_aligned(device, size, GRANULARITY, &block));
     const struct physical made = {.device = device,
                                   .descriptor = arena.descriptor,
                                   .offset = (uint64_t)((char *)block - arena.base),

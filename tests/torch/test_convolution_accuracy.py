@@ -20,8 +20,8 @@ SIZES = [(8, 8), (8, 16), (12, 16), (16, 16), (9, 9), (7, 15), (13, 17), (15, 16
 LARGE_SIZES = [(16, 16), (16, 32), (24, 32), (32, 32), (17, 17), (15, 31), (29, 18)]
 CHANNELS = [(16, 32), (64, 64), (33, 40)]
 FORMS = {"direct": 3, "F(4x4)" if FAST else "F(2x2)": 5}  # images
-# Errors against torch's: of F(4x4) up to four times in the root mean square, and six times in the largest of all elements.
-FACTOR, LARGEST, LEAST = (4.0, 6.0, 5e-8) if FAST else (2.0, 2.0, 5e-8)
+# Errors against torch's, or LEAST: of F(4x4) up to four times in the root mean square, and six times in the largest of all elements.
+FACTOR, LARGEST, LEAST = (4.0, 6.0, 2e-7) if FAST else (2.0, 2.0, 5e-8)
 NAMES = ("result", "gradient of the input", "gradient of the weights")
 
 
@@ -84,11 +84,55 @@ def test_three_by_three(form: str, size: tuple[int, int], channels: tuple[int, i
         (3, 1, 1, 32, 32, 32, (28, 28)),
         (3, 2, 1, 32, 32, 32, (27, 29)),
         (3, 1, 0, 2, 64, 64, (14, 18)),
+        (3, 1, 1, 2, 34, 34, (16, 16)),
+        (3, 1, 1, 3, 51, 51, (30, 15)),
+        (1, 1, 0, 1, 512, 64, (14, 14)),
     ],
 )
 def test_other_kernels(kernel: int, stride: int, padding: int, groups: int, channels: int, rows: int, size: tuple[int, int]) -> None:
     """Kernels, strides and groups that other code paths serve."""
     check(operands(5, channels, rows, size, kernel, stride, padding, groups), stride, padding, groups)
+
+
+@pytest.mark.parametrize(
+    ("groups", "channels", "rows", "size", "padding"), [(4, 68, 280, (12, 20), 0), (1, 32, 48, (16, 17), 1), (3, 48, 99, (9, 38), 1)]
+)
+def test_transposed(groups: int, channels: int, rows: int, size: tuple[int, int], padding: int) -> None:
+    """Whose result is the gradient of a convolution's input."""
+    generator = torch.Generator().manual_seed(1)
+    x, w = torch.randn(5, channels, *size, generator=generator), torch.randn(channels, rows // groups, 3, 3, generator=generator)
+    exact, theirs, ours = (
+        functional.conv_transpose2d(a, b, padding=padding, groups=groups).cpu().double()
+        for a, b in ((x.double(), w.double()), (x, w), (x.npu(), w.npu()))
+    )
+    compare("result", ours, theirs, exact)
+
+
+@pytest.mark.parametrize("value", [1e2, 1e5, 1e8, 1e13])
+def test_large_pixels(value: float) -> None:
+    """F(2x2) and the direct form keep a pixel out of results it has no product in; F(4x4) lets its rounding error in."""
+    size = (16, 16)
+    problem = operands(5, 32, 32, size, 3, 1, 1, 1)
+    without = all_three(*(each.double() for each in problem), 1, 1, 1)[0]
+    problem[0][2, 5, 3, 4] += value
+    exact = all_three(*(each.double() for each in problem), 1, 1, 1)[0]
+    ours, theirs = (all_three(*(each.to(device) for each in problem), 1, 1, 1)[0] for device in ("npu", "cpu"))
+    far = exact == without
+    assert bool(far.any()) and bool((~far).any())
+    if FAST:
+        assert float((ours - exact)[far].abs().max()) <= 1e-5 + 4e-6 * value
+    else:
+        compare("result", ours[far], theirs[far], exact[far])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_halves(dtype: torch.dtype) -> None:
+    """Sums are float32's: errors are those of the last rounding."""
+    x, w, _ = operands(5, 64, 64, (16, 16), 3, 1, 1, 1)
+    x, w = x.to(dtype), w.to(dtype)
+    exact = functional.conv2d(x.double(), w.double(), padding=1)
+    ours = functional.conv2d(x.npu(), w.npu(), padding=1).cpu().double()
+    assert float(((ours - exact).abs() / (exact.abs() + 1)).max()) <= torch.finfo(dtype).eps
 
 
 @pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan"), 3e38])
@@ -109,9 +153,11 @@ def test_pixels_that_are_not_finite(form: str, size: tuple[int, int], value: flo
 
 @pytest.mark.skipif(FAST, reason="runs all other tests once more")
 def test_fast_fidelity() -> None:
-    """All of this with F(4x4): errors within the bounds that docs/environment.md states, and not F(2x2)'s."""
+    """All of this with F(4x4): errors within bounds of its own."""
     environment = {**os.environ, "NPU_FIDELITY": "fast"}
-    again = subprocess.run([sys.executable, "-m", "pytest", "-q", __file__], env=environment, capture_output=True, text=True, check=False)
+    again = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", __file__], env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
     assert again.returncode == 0, again.stdout[-4000:]
 
 

@@ -48,9 +48,10 @@ def test_short_training_reports_and_saves(training, tmp_path):
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_an_output_that_cannot_be_made_is_refused_before_the_training(tmp_path):
+def test_an_output_that_cannot_be_made_is_refused_before_the_training(training, tmp_path):
     (tmp_path / "file").touch()
-    process = run_script(EXAMPLES / "train_npu.py", 300, None, ["--device", "cpu", "--output", tmp_path / "file", "--no-progress"])
+    script = "train_npu.py" if training == "npu" else "train_gpu.py"
+    process = run_script(EXAMPLES / script, 300, None, ["--device", training, "--output", tmp_path / "file", "--no-progress"])
     assert process.returncode != 0 and "FileExistsError" in process.stderr and "epoch" not in process.stdout
 
 

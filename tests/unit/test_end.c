@@ -34,10 +34,26 @@ static void end_from_a_task(void *unused)
     CHECK_OK(aclFinalizeReference(NULL)); /* the one just counted: nothing to wait for */
 }
 
+/* Plans of before may still be there: a runtime that starts again can't choose other kernels. */
+static void start_otherwise(void)
+{
+    setenv("NPU_FIDELITY", "fast", 1);
+    CHECK_FAILS(aclInit(NULL), ACL_ERROR_INVALID_PARAM, "NPU_FIDELITY=fast, but this process began with ieee");
+    setenv("NPU_FIDELITY", "ieee", 1);
+    setenv("NPU_ISA", "avx2", 1);
+    CHECK_FAILS(aclInit(NULL), ACL_ERROR_INVALID_PARAM, "NPU_ISA");
+    unsetenv("NPU_ISA");
+    unsetenv("NPU_FIDELITY");
+    setenv("NPU_ISA", "baseline", 1);
+    CHECK_OK(aclInit(NULL));
+    CHECK_OK(aclFinalize());
+}
+
 int main(void)
 {
     pthread_t thread;
-    alarm(60); /* a hang ends the test */
+    alarm(60);                        /* a hang ends the test */
+    setenv("NPU_ISA", "baseline", 1); /* any, as long as there is another one */
     CHECK_OK(aclInit(NULL));
     CHECK_OK(aclrtSetDevice(0));
     CHECK_OK(aclrtLaunchHostFunc(NULL, end_from_a_task, NULL));
@@ -50,5 +66,6 @@ int main(void)
     CHECK_INT(init_code, ACL_ERROR_RT_PARAM_INVALID);
     pthread_join(thread, NULL);
     CHECK_OK(aclFinalize());
+    start_otherwise();
     return check_result();
 }

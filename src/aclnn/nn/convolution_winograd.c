@@ -42,7 +42,7 @@ static double gain(const struct conv_geometry *g, int64_t tile)
         (double)(divide_up(g->rows, unit) * unit * divide_up(g->channels, unit / 2) * (unit / 2) * tiles * tile * tile);
     if (tiles < LEAST_TILES)
         return 0;
-    return (tile == 2 ? 2.25 : 3) * used / done;
+    return (tile == 2 ? 2.25 : 2.7) * used / done;
 }
 
 /* The size of tiles, or 0: the direct kernel is better. */

@@ -6,7 +6,7 @@
 
 #include "aclnn/nn/convolution.h"
 
-/* Decided by sizes alone, so that results don't depend on the number of threads. */
+/* Decided by sizes, the instruction set and NPU_FIDELITY, so that results don't depend on the number of threads. */
 bool winograd_applies(const struct conv_pass *pass);
 
 /* *refused: one flag an image and group whose values were too large (NULL: all of them), when *complete is false. */
