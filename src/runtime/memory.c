@@ -69,13 +69,11 @@ void memory_use_huge_pages(char *memory, uint64_t bytes)
 {
     char *const first = (char *)round_up((uintptr_t)memory, HUGE_PAGE);
     char *const last = (char *)((uintptr_t)(memory + bytes) / HUGE_PAGE * HUGE_PAGE);
-    static _Atomic bool unsupported;
-    if (bytes > HUGE_PAGES_MOST || first >= last || unsupported)
+    if (bytes > HUGE_PAGES_MOST || first >= last)
         return;
     for (const char *page = first; page < last; page += HUGE_PAGE)
         (void)*(const volatile char *)page; /* a huge page grows around a small one that is there */
-    if (madvise(first, (size_t)(last - first), MADV_COLLAPSE) != 0 && errno == EINVAL)
-        unsupported = true;
+    madvise(first, (size_t)(last - first), MADV_COLLAPSE);
 }
 
 /* What a block takes up: its bytes, rounded, and the red zone behind it. */

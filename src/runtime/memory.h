@@ -20,7 +20,7 @@ int memory_free(void *memory);
 /* Asks for huge pages in new memory, whole ones of it, which fills them now (0.1 to 0.2 ms each, as long as filling small pages
  * later; several ms on a virtual machine whose host gives the memory only then); contents stay. The speed of streaming through
  * small pages depends on which ones the buffer got, and most systems give shared memory no others. More than 64 MiB stay sparse,
- * as they may never be filled. Linux before 6.1 can't; then memory stays as it was. */
+ * as they may never be filled. Where the system can't (Linux before 6.1), pages are small. */
 void memory_use_huge_pages(char *memory, uint64_t bytes);
 /* Which device's memory is the address in (an arena, or mapped elsewhere)? -1: none. Looks at no block. */
 int memory_device(const void *address);
