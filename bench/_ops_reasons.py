@@ -5,8 +5,8 @@ Found with `perf record` and `perf annotate` on a loop over the row, and with co
 
 F16 = "58 % of it turns tiles into float32 and back, in the nearest cache, where torch converts in registers; 0.9 with one thread"
 PLACEMENT = (
-    "78 to 95 % is the kernel's loop, at the rate of memory, and where the system gives device memory no huge pages (MADV_COLLAPSE, "
-    "Linux 6.1) the rate depends on the physical pages that a buffer happens to get: add_ takes 40 or 72 us"
+    "78 to 95 % is the kernel's loop, at the rate of memory, which depends on the physical pages that the buffers happen to get: add_ "
+    "takes 40 or 72 us; less often the latter where they are huge (src/runtime/memory.c)"
 )
 SPREAD = "as add_ in place; and a fifth of the time goes into spreading each channel's number over a tile before the product"
 FEW_CHANNELS = "3/5 in the product's inner loop and 2/5 in gathering its operand: 3 channels of 7 x 7 fill no vector without being gathered"

@@ -1,7 +1,7 @@
 /* A lock for short sections on the launch path: one atomic instruction to take it and a plain store to give it back, where a mutex of
  * the C library takes two of the former and two calls. Whoever finds it held offers the core and, if that goes on, sleeps for a
- * moment: so nothing that waits for long may run while it is held (the allocator asks the device for memory and notes events under
- * it, each some microseconds). Meets the standard's BasicLockable. */
+ * moment: so nothing that waits for long may run while it is held (the allocator notes events under it, some microseconds, and asks
+ * the device for memory, which takes milliseconds now and then). Meets the standard's BasicLockable. */
 #pragma once
 
 #include <c10/macros/Macros.h>

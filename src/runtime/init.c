@@ -47,19 +47,18 @@ static void list_kernel_sets(char *text, size_t bytes, bool only_runnable)
             used += snprintf(text + used, bytes - (size_t)used, "%s%s", used ? " " : "", kernel_set_at(i)->isa);
 }
 
-/* Plans depend on the set: the first aclInit of a process decides. Called with init_lock. */
-static int choose_kernels(void)
+/* keep: what was chosen before has to stay, as plans depend on it. */
+static int choose_kernels(bool keep)
 {
-    static const struct kernel_set *first;
+    const struct kernel_set *const before = kernels;
     char compiled[128], runnable[128];
     if (kernels_select(env_text(ENV_NPU_ISA)) == 0) {
         const char *const wanted = kernels->isa;
-        if (first && first != kernels) {
-            kernels_select(first->isa);
+        if (keep && kernels != before) {
+            kernels_select(before->isa);
             FAIL(ERROR_INVALID_PARAM, "NPU_ISA asks for %s, but this process began with %s; its plans depend on it", wanted,
-                 first->isa);
+                 before->isa);
         }
-        first = kernels;
         LOG_INFO("kernels for %s", kernels->isa);
         return 0;
     }
@@ -76,8 +75,9 @@ static int check_configuration(const char *path)
     TRY(env_check());
     REQUIRE(chip_profile() != NULL, ERROR_INVALID_PARAM, "ASCEND_SOC=%s is unknown; known are %s", env_text(ENV_ASCEND_SOC),
             chip_names());
-    TRY(fidelity_choose());
-    return choose_kernels();
+    const bool again = last_epoch > 0; /* plans of before may still be there */
+    TRY(fidelity_choose(again));
+    return choose_kernels(again);
 }
 
 /* Takes init_lock once nobody ends the runtime; refuses a task that the end waits for. */

@@ -1,8 +1,8 @@
 /* Device memory: one arena a device, and the host memory that copies may use asynchronously.
  *
  * An arena is a shared mapping of an anonymous file (other processes can map it too), reserved sparse and filled when blocks of
- * 2 to 64 MiB are allocated, otherwise by use; blocks start at multiples of 512 bytes and the pages of freed ones go back to the system. Addresses that come from outside are
- * checked against live blocks before anything is read or written. */
+ * 2 to 64 MiB are allocated, otherwise by use; blocks start at multiples of 512 bytes and the pages of freed ones go back to the
+ * system. Addresses that come from outside are checked against live blocks before anything is read or written. */
 #ifndef RUNTIME_MEMORY_H
 #define RUNTIME_MEMORY_H
 
@@ -17,11 +17,6 @@ int memory_allocate(int device, size_t bytes, void **memory);
 /* alignment: a power of two, at least MEMORY_ALIGNMENT. */
 int memory_allocate_aligned(int device, size_t bytes, size_t alignment, void **memory);
 int memory_free(void *memory);
-/* Asks for huge pages in new memory, whole ones of it, which fills them now (0.1 to 0.2 ms each, as long as filling small pages
- * later; several ms on a virtual machine whose host gives the memory only then); contents stay. The speed of streaming through
- * small pages depends on which ones the buffer got, and most systems give shared memory no others. More than 64 MiB stay sparse,
- * as they may never be filled. Where the system can't (Linux before 6.1), pages are small. */
-void memory_use_huge_pages(char *memory, uint64_t bytes);
 /* Which device's memory is the address in (an arena, or mapped elsewhere)? -1: none. Looks at no block. */
 int memory_device(const void *address);
 /* 0 when [address, address + bytes) is inside one live block; else ERROR_INVALID_PARAM with a text that starts with `role`. */

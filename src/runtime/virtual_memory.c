@@ -323,9 +323,7 @@ aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle
     const int code = inside ? map_into_range(__func__, range, virPtr, physical) : 0;
     pthread_mutex_unlock(&virtual_lock);
     REQUIRE(inside, ERROR_INVALID_PARAM, "%zu bytes from %p aren't inside a reserved range", size, virPtr);
-    TRY(code);
-    memory_use_huge_pages(virPtr, size);
-    return 0;
+    return code;
 }
 
 int virtual_map_anywhere(struct physical *physical, void **address)
