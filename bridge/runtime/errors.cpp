@@ -32,6 +32,9 @@ void throw_status(int code, const char *call) {
                 "Cannot re-initialize NPU in forked subprocess. To use NPU with multiprocessing, you must use the 'spawn' "
                 "start method",
                 error_line("ERR00003 PTA invalid value"));
+  if (code == ACL_ERROR_RT_MEMORY_ALLOCATION)
+    TORCH_CHECK_WITH(OutOfMemoryError, false, "NPU out of memory: call ", call, " failed, error code is ", code,
+                     ", detail: ", detail);
   if (is_operator)
     TORCH_CHECK(false, "call ", call, " failed, error code is ", code, ", detail: ", detail,
                 error_line("ERR01100 OPS call acl api failed"));

@@ -252,3 +252,27 @@ def test_fallback_is_counted_warned_about_once_and_can_be_switched_off():
     refused = run_python(program, environment={"TORCH_NPU_FALLBACK_CPU_DISABLE": "1"})
     assert refused.returncode != 0
     assert "RuntimeError: operator aten::linalg_eig" in refused.stderr and "is not implemented for NPU" in refused.stderr
+
+
+@pytest.mark.npu_only
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_convolutions_with_huge_padding_are_refused_at_once(dtype):
+    """Their padded images would overflow, or take all of the machine's memory; the device stays usable."""
+    x, w = torch.randn(1, 1, 9).to(dtype), torch.randn(1, 1, 3).to(dtype)
+    for sizes in ({"padding": 2**61, "stride": 2**59}, {"padding": 2**40, "dilation": 2**40}):
+        with pytest.raises(RuntimeError, match="1 to 2147483647 are allowed|0 to 2147483647 are allowed"):
+            F.conv1d(x.npu(), w.npu(), **sizes)
+    for sizes in ({"padding": (2**31 - 1, 2**31 - 1), "stride": 2**20}, {"padding": 2**25, "dilation": 2**25}):
+        with pytest.raises(torch.OutOfMemoryError, match="an image with its padding takes"):
+            F.conv2d(x.unsqueeze(2).npu(), w.unsqueeze(2).expand(1, 1, 3, 3).npu(), **sizes)
+    for sizes in ({"padding": 2**16, "stride": 2**10}, {"padding": 2**10, "dilation": 2**10}):
+        expected = F.conv1d(x.double(), w.double(), **sizes).to(dtype)
+        torch.testing.assert_close(F.conv1d(x.npu(), w.npu(), **sizes).cpu(), expected)
+
+
+@pytest.mark.npu_only
+def test_output_padding_of_a_whole_stride_is_refused():
+    x, w = torch.randn(1, 8, 7, 7), torch.randn(8, 2, 3, 3)
+    for device in ("cpu", "npu"):
+        with pytest.raises(RuntimeError, match="(?i)output.?padding"):
+            F.conv_transpose2d(x.to(device), w.to(device), output_padding=1)

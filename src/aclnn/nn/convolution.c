@@ -11,8 +11,12 @@
 
 #include "aclnn/nn/staging.h"
 #include "aclnnop/all_operators.h"
+#include "base/arithmetic.h"
 #include "kernels/kernels.h"
 #include "kernels/norm.h"
+#include "runtime/device.h"
+
+#define MOST_REACH 0x1p61
 
 struct shape {
     int64_t images, groups;
@@ -108,8 +112,9 @@ static int check_arguments(const char *name, const struct arguments *a, int n)
         REQUIRE(array->count <= 1 || (int)array->count == n || both_sides, ACLNN_ERROR_PARAM,
                 "%s: %s has %llu values; 1 or %d are allowed", name, lists[i].parameter, (unsigned long long)array->count, n);
         for (uint64_t k = 0; k < array->count; ++k)
-            REQUIRE(array->values[k] >= lists[i].least, ACLNN_ERROR_PARAM, "%s: %s[%llu] is %lld; at least %lld is allowed", name,
-                    lists[i].parameter, (unsigned long long)k, (long long)array->values[k], (long long)lists[i].least);
+            REQUIRE(array->values[k] >= lists[i].least && array->values[k] <= INT32_MAX, ACLNN_ERROR_PARAM,
+                    "%s: %s[%llu] is %lld; %lld to %d are allowed", name, lists[i].parameter, (unsigned long long)k,
+                    (long long)array->values[k], (long long)lists[i].least, INT32_MAX);
     }
     REQUIRE(a->groups >= 1, ACLNN_ERROR_PARAM, "%s: groups is %lld; at least 1 is allowed", name, (long long)a->groups);
     return 0;
@@ -135,6 +140,11 @@ static int set_sizes(const char *name, const struct view *large, const struct vi
         s->before[d] = both_sides ? a->padding->values[2 * from] : spatial(a->padding, from, 0);
         const int64_t after = both_sides ? a->padding->values[2 * from + 1] : s->before[d];
         const int64_t extra = a->transposed ? spatial(a->output_padding, from, 0) : 0;
+        REQUIRE(!a->transposed || extra < most(s->stride[d], s->dilation[d]) || extra == 0, ACLNN_ERROR_PARAM,
+                "%s: outputPadding is %lld; it must be less than the stride %lld or the dilation %lld", name, (long long)extra,
+                (long long)s->stride[d], (long long)s->dilation[d]);
+        REQUIRE((double)s->taps[d] * (double)s->dilation[d] < MOST_REACH, ACLNN_ERROR_PARAM,
+                "%s: weight %s with dilation %lld is too large", name, view_text(weight), (long long)s->dilation[d]);
         const int64_t room = s->large[d] - extra + s->before[d] + after - (s->taps[d] - 1) * s->dilation[d] - 1;
         REQUIRE(s->taps[d] > 0 && room >= 0, ACLNN_ERROR_PARAM,
                 "%s: the kernel (weight %s) doesn't fit into %s with the padding given", name, view_text(weight), view_text(large));
@@ -295,15 +305,32 @@ static int begin_shape(struct plan *plan)
     return plan_extra(plan, sizeof(struct shape), &c->shape_memory);
 }
 
+/* A pass works on images with their padding (those of its phases, where the source is spread), one a thread: in double, as huge
+ * paddings overflow. Integers are convolved without such a copy. */
+static int check_padded(const char *name, const struct conv_pass *pass)
+{
+    const struct conv_geometry *const g = &pass->geometry;
+    double bytes = (double)g->channels * (double)accumulate_bytes(pass->type);
+    for (int d = 0; d < 3; ++d)
+        bytes *= (double)divide_up(g->padded[d], g->insert[d]);
+    const double most_bytes = (double)device_memory_capacity();
+    REQUIRE(pass->type == ACCUMULATE_I64 || bytes <= most_bytes, ERROR_RT_MEMORY_ALLOCATION,
+            "%s: an image with its padding takes %.1f GiB; the device has %.1f GiB", name, bytes / (1 << 30),
+            most_bytes / (1 << 30));
+    return 0;
+}
+
 /* Room for a correlation forwards or backwards. */
-static uint64_t correlate_work(struct plan *plan, bool back)
+static int correlate_work(struct plan *plan, bool back, uint64_t *work)
 {
     struct convolution *const c = PLAN_IMMEDIATE(plan, struct convolution);
     const struct shape *const s = c->shape_memory;
     const struct conv_pass pass = back ? back_pass(s) : forward_pass(s);
+    TRY(check_padded(plan_name(plan), &pass));
     if (back)
         c->rotated = stage_reserve(&c->staging, (uint64_t)(weight_elements(s) * accumulate_bytes(s->type)));
-    return conv_correlate_bytes(&pass);
+    *work = conv_correlate_bytes(&pass);
+    return 0;
 }
 
 aclnnStatus aclnnConvolutionGetWorkspaceSize(const aclTensor *input, const aclTensor *weight, const aclTensor *bias,
@@ -330,7 +357,8 @@ aclnnStatus aclnnConvolutionGetWorkspaceSize(const aclTensor *input, const aclTe
                  a.integers ? "i64" : "floating");
     for (int i = INPUT; i <= OUTPUT; ++i)
         stage_operand(plan, &c->staging, &plan->operands[i], s->type);
-    const uint64_t work = correlate_work(plan, transposed);
+    uint64_t work;
+    PLAN_TRY(plan, correlate_work(plan, transposed, &work));
     c->work = stage_reserve(&c->staging, work);
     return plan_finish(plan, c->staging.bytes, workspaceSize, executor);
 }
@@ -379,8 +407,12 @@ aclnnStatus aclnnConvolutionBackwardGetWorkspaceSize(const aclTensor *gradOutput
     PLAN_TRY(plan, check_gradients(plan, outputMask, gradients));
     for (int i = GRAD_OUTPUT; i <= GRAD_BIAS; ++i)
         stage_operand(plan, &c->staging, &plan->operands[i], s->type);
-    uint64_t work = outputMask->values[0] ? correlate_work(plan, !transposed) : 0;
+    uint64_t work = 0;
+    if (outputMask->values[0])
+        PLAN_TRY(plan, correlate_work(plan, !transposed, &work));
     const struct conv_pass pass = forward_pass(s);
+    if (outputMask->values[1])
+        PLAN_TRY(plan, check_padded(plan_name(plan), &pass));
     const uint64_t gradient_work = outputMask->values[1] ? conv_weight_gradient_bytes(&pass) : 0;
     work = work > gradient_work ? work : gradient_work;
     c->work = stage_reserve(&c->staging, work);
