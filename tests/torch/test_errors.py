@@ -260,7 +260,7 @@ def test_convolutions_with_huge_padding_are_refused_at_once(dtype):
     """Their padded images would overflow, or take all of the machine's memory; the device stays usable."""
     x, w = torch.randn(1, 1, 9).to(dtype), torch.randn(1, 1, 3).to(dtype)
     for sizes in ({"padding": 2**61, "stride": 2**59}, {"padding": 2**40, "dilation": 2**40}):
-        with pytest.raises(RuntimeError, match="1 to 2147483647 are allowed|0 to 2147483647 are allowed"):
+        with pytest.raises(RuntimeError, match=r"[01] to 2147483647 are allowed"):
             F.conv1d(x.npu(), w.npu(), **sizes)
     for sizes in ({"padding": (2**31 - 1, 2**31 - 1), "stride": 2**20}, {"padding": 2**25, "dilation": 2**25}):
         with pytest.raises(torch.OutOfMemoryError, match="an image with its padding takes"):
@@ -274,5 +274,5 @@ def test_convolutions_with_huge_padding_are_refused_at_once(dtype):
 def test_output_padding_of_a_whole_stride_is_refused():
     x, w = torch.randn(1, 8, 7, 7), torch.randn(8, 2, 3, 3)
     for device in ("cpu", "npu"):
-        with pytest.raises(RuntimeError, match="(?i)output.?padding"):
+        with pytest.raises(RuntimeError, match=r"(?i)output.?padding"):
             F.conv_transpose2d(x.to(device), w.to(device), output_padding=1)
