@@ -12,12 +12,11 @@ enum { CONV_THIN_LINE = 256, CONV_THIN_TAPS = 9 };
 _Static_assert((int)CONV_THIN_DEPTH <= (int)GEMM_DEPTH, "offsets of all columns");
 _Static_assert((int)CONV_PIXELS_TOGETHER <= (int)GEMM_DEPTH, "images of one call fill one depth block at most");
 
-/* The most products of a partial sum: its rounding error grows with their number. Partial sums are added in the nearest cache. */
-enum { CONV_CHAIN = 64 };
-_Static_assert((int)CONV_CHAIN <= (int)GEMM_DEPTH, "panels of one part fit the scratch");
-
-/* The length of equal chains for a depth. */
-static int64_t chain_of(int64_t depth) { return depth > 0 ? divide_up(depth, divide_up(depth, CONV_CHAIN)) : 1; }
+/* The most products of a partial sum, whose rounding error grows with their number. A result of up to LONE_CHAIN products is one
+ * sum: to read it again right after it was written costs more than these products, as it may lie in no cache yet. */
+enum { CHAIN = 32, LONE_CHAIN = 64 };
+/* Chains of equal length. */
+static int64_t chain_of(int64_t depth) { return depth > 0 ? divide_up(depth, divide_up(depth, CHAIN)) : 1; }
 
 #define REAL float
 #define VECTOR vector_f32

@@ -7,9 +7,8 @@ static void NAME(pack_matrix)(const void *matrix_, int64_t rows, int64_t depth, 
 {
     const REAL *const matrix = matrix_;
     REAL *out = packed_;
-    const int64_t chain = chain_of(depth);
-    for (int64_t k = 0; k < depth; k += chain) {
-        const int64_t part = depth - k < chain ? depth - k : chain;
+    for (int64_t k = 0; k < depth; k += GEMM_DEPTH) {
+        const int64_t part = depth - k < GEMM_DEPTH ? depth - k : GEMM_DEPTH;
         for (int64_t i = 0; i < rows; i += GEMM_BLOCK_ROWS) {
             const int64_t block = rows - i < GEMM_BLOCK_ROWS ? rows - i : GEMM_BLOCK_ROWS;
             const int64_t groups = (block + GEMM_MICRO_ROWS - 1) / GEMM_MICRO_ROWS;
@@ -117,18 +116,20 @@ static void NAME(correlate)(const struct conv_geometry *g, const void *padded, c
 {
     const REAL *const packed = packed_, *const bias = bias_;
     REAL *const out = out_, *const panels = scratch;
-    const int64_t depth = g->channels * conv_volume(g->taps), image = conv_volume(g->out), chain = chain_of(depth);
+    const int64_t depth = g->channels * conv_volume(g->taps), image = conv_volume(g->out);
     for (int64_t at = first; at < first + pixels; at += GEMM_TILE_COLUMNS) {
         const int64_t n = first + pixels - at < GEMM_TILE_COLUMNS ? first + pixels - at : GEMM_TILE_COLUMNS;
-        for (int64_t k = 0; k < depth; k += chain) {
-            const int64_t part = depth - k < chain ? depth - k : chain;
-            int64_t offsets[CONV_CHAIN];
+        for (int64_t k = 0; k < depth; k += GEMM_DEPTH) {
+            const int64_t part = depth - k < GEMM_DEPTH ? depth - k : GEMM_DEPTH;
+            const int64_t chain = depth > LONE_CHAIN ? chain_of(part) : depth;
+            int64_t offsets[GEMM_DEPTH];
             NAME(column_offsets)(g, k, part, offsets);
             for (int64_t j = 0; j < n; j += PANEL)
                 NAME(pack_patches)(g, padded, offsets, part, at + j, n - j < PANEL ? n - j : PANEL, panels + j * part);
             for (int64_t i = 0; i < g->rows; i += GEMM_BLOCK_ROWS)
-                NAME(multiply_block)(g->rows - i < GEMM_BLOCK_ROWS ? g->rows - i : GEMM_BLOCK_ROWS, n, part,
-                                     packed + k * g->rows + i * part, panels, out + i * image + at, image, k > 0);
+                NAME(multiply_block)(g->rows - i < GEMM_BLOCK_ROWS ? g->rows - i : GEMM_BLOCK_ROWS, n, part, chain,
+                                     packed + k * g->rows + i * part, panels,
+                                     (struct NAME(target)){out + i * image + at, image, k > 0});
         }
         for (int64_t i = 0; bias && i < g->rows; ++i)
             for (int64_t j = 0; j < n; ++j)
@@ -215,7 +216,8 @@ static void NAME(weight_gradient)(const struct conv_geometry *g, const struct co
         for (int64_t i = 0; i < g->rows; i += GEMM_BLOCK_ROWS) {
             const int64_t block = g->rows - i < GEMM_BLOCK_ROWS ? g->rows - i : GEMM_BLOCK_ROWS;
             NAME(pack_rows)(g, images, i, block, p, part, rows);
-            NAME(multiply_block)(block, columns, depth, rows, panels, partial + i * columns, columns, accumulate || p > 0);
+            NAME(multiply_block)(block, columns, depth, chain_of(depth), rows, panels,
+                                 (struct NAME(target)){partial + i * columns, columns, accumulate || p > 0});
         }
     }
 }

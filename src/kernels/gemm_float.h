@@ -117,7 +117,8 @@ static void GEMM_NAME(shallow_tile, TAG)(const struct gemm_problem *p, const str
         const int64_t left = tile->rows - i, rows = left < GEMM_SHALLOW_ROWS ? left : GEMM_SHALLOW_ROWS;
         const struct gemm_tile part = {.row = tile->row + i, .rows = rows, .column = tile->column, .columns = tile->columns};
         GEMM_NAME(pack_block, TAG)(p, part.row, rows, 0, p->depth, a_panels);
-        GEMM_NAME(multiply_block, TAG)(rows, tile->columns, p->depth, a_panels, b_panels, sums, GEMM_TILE_COLUMNS, false);
+        GEMM_NAME(multiply_block, TAG)(rows, tile->columns, p->depth, p->depth, a_panels, b_panels,
+                                       (struct GEMM_NAME(target, TAG)){sums, GEMM_TILE_COLUMNS, false});
         GEMM_NAME(finish_tile, TAG)(p, &part, sums, GEMM_TILE_COLUMNS);
     }
 }
@@ -143,7 +144,8 @@ static void GEMM_NAME(gemm_tile, TAG)(const struct gemm_problem *p, const struct
         for (int64_t i = 0; i < tile->rows; i += GEMM_BLOCK_ROWS) {
             const int64_t rows = tile->rows - i < GEMM_BLOCK_ROWS ? tile->rows - i : GEMM_BLOCK_ROWS;
             GEMM_NAME(pack_block, TAG)(p, tile->row + i, rows, k, depth, a_panels);
-            GEMM_NAME(multiply_block, TAG)(rows, tile->columns, depth, a_panels, b_panels, c + i * c_stride, c_stride, k > 0);
+            GEMM_NAME(multiply_block, TAG)(rows, tile->columns, depth, depth, a_panels, b_panels,
+                                           (struct GEMM_NAME(target, TAG)){c + i * c_stride, c_stride, k > 0});
         }
     }
     if (p->depth == 0)

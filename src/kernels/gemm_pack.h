@@ -97,9 +97,28 @@ static void GEMM_NAME(pack_panel, TAG)(const void *data, enum dtype dtype, int64
             out[k * width + done] = GEMM_NAME(load, TAG)(data, done * across + k * along, dtype);
 }
 
-/* Rows [0, rows) of A against all packed B panels. `c` has `columns` elements a row that may be written. */
-static void GEMM_NAME(multiply_block, TAG)(int64_t rows, int64_t columns, int64_t depth, const REAL *a, const REAL *b, REAL *c,
-                                           int64_t c_stride, int accumulate)
+/* Where a product goes. */
+struct GEMM_NAME(target, TAG) {
+    REAL *c;
+    int64_t stride; /* of its rows */
+    bool accumulate;
+};
+
+/* The product of two panels, in chains of `chain` products whose sums are added in the target. */
+GEMM_INLINE void GEMM_NAME(multiply_panels, TAG)(int r, int64_t depth, int64_t chain, const REAL *a, const REAL *b,
+                                                 struct GEMM_NAME(target, TAG) to)
+{
+    int64_t k = 0;
+    do {
+        const int64_t part = depth - k < chain ? depth - k : chain;
+        GEMM_NAME(micro, TAG)(r, part, a + k * r, r, b + k * PANEL, PANEL, to.c, to.stride, to.accumulate || k > 0);
+        k += part;
+    } while (k < depth);
+}
+
+/* Rows [0, rows) of A against all packed B panels. The target has `columns` elements a row that may be written. */
+static void GEMM_NAME(multiply_block, TAG)(int64_t rows, int64_t columns, int64_t depth, int64_t chain, const REAL *a,
+                                           const REAL *b, struct GEMM_NAME(target, TAG) to)
 {
     const int64_t groups = (rows + GEMM_MICRO_ROWS - 1) / GEMM_MICRO_ROWS;
     for (int64_t j = 0; j < columns; j += PANEL, b += depth * PANEL) {
@@ -108,16 +127,16 @@ static void GEMM_NAME(multiply_block, TAG)(int64_t rows, int64_t columns, int64_
         int64_t row = 0;
         for (int64_t g = 0; g < groups; ++g) {
             const int r = (int)((rows - row + groups - g - 1) / (groups - g));
-            REAL *const target = c + row * c_stride + j;
+            REAL *const c = to.c + row * to.stride + j;
             if (width == PANEL)
-                GEMM_NAME(micro, TAG)(r, depth, panel, r, b, PANEL, target, c_stride, accumulate);
+                GEMM_NAME(multiply_panels, TAG)(r, depth, chain, panel, b,
+                                                (struct GEMM_NAME(target, TAG)){c, to.stride, to.accumulate});
             else {
                 REAL part[GEMM_MICRO_ROWS * PANEL];
-                GEMM_NAME(micro, TAG)(r, depth, panel, r, b, PANEL, part, PANEL, 0);
+                GEMM_NAME(multiply_panels, TAG)(r, depth, chain, panel, b, (struct GEMM_NAME(target, TAG)){part, PANEL, false});
                 for (int i = 0; i < r; ++i)
                     for (int64_t x = 0; x < width; ++x)
-                        target[i * c_stride + x] =
-                            accumulate ? part[i * PANEL + x] + target[i * c_stride + x] : part[i * PANEL + x];
+                        c[i * to.stride + x] = to.accumulate ? part[i * PANEL + x] + c[i * to.stride + x] : part[i * PANEL + x];
             }
             panel += depth * r;
             row += r;

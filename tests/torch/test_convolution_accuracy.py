@@ -95,6 +95,23 @@ def test_other_kernels(kernel: int, stride: int, padding: int, groups: int, chan
 
 
 @pytest.mark.parametrize(
+    ("kernel", "stride", "padding", "groups", "images", "channels", "rows", "size"),
+    [
+        (3, 2, 4, 1, 2, 8, 4, (32, 3)),
+        (3, 1, 4, 1, 2, 32, 8, (17, 13)),
+        (3, 1, 2, 4, 3, 16, 16, (27, 8)),
+        (5, 2, 2, 4, 8, 16, 16, (17, 5)),
+        (5, 1, 1, 2, 8, 6, 64, (3, 9)),
+        (3, 2, 0, 4, 2, 64, 16, (5, 27)),
+        (1, 2, 2, 1, 3, 32, 1, (7, 16)),
+    ],
+)
+def test_narrow_images(kernel: int, stride: int, padding: int, groups: int, images: int, channels: int, rows: int, size: tuple[int, int]) -> None:
+    """Of which torch sums a line at a time, so that its errors are small."""
+    check(operands(images, channels, rows, size, kernel, stride, padding, groups), stride, padding, groups)
+
+
+@pytest.mark.parametrize(
     ("groups", "channels", "rows", "size", "padding"), [(4, 68, 280, (12, 20), 0), (1, 32, 48, (16, 17), 1), (3, 48, 99, (9, 38), 1)]
 )
 def test_transposed(groups: int, channels: int, rows: int, size: tuple[int, int], padding: int) -> None:
@@ -133,6 +150,19 @@ def test_halves(dtype: torch.dtype) -> None:
     exact = functional.conv2d(x.double(), w.double(), padding=1)
     ours = functional.conv2d(x.npu(), w.npu(), padding=1).cpu().double()
     assert float(((ours - exact).abs() / (exact.abs() + 1)).max()) <= torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+@pytest.mark.parametrize("form", ["plain", "grouped", "transposed"])
+def test_integers(dtype: torch.dtype, form: str) -> None:
+    """Exact, and sums that don't fit wrap as torch's do."""
+    limits, groups = torch.iinfo(dtype), 2 if form == "grouped" else 1
+    shapes = (2, 4, 9, 7), ((4, 6, 3, 2) if form == "transposed" else (6, 4 // groups, 3, 2)), (6,)
+    x, w, b = (torch.randint(max(limits.min, -(2**40)), min(limits.max, 2**40), shape) for shape in shapes)
+    function = functional.conv_transpose2d if form == "transposed" else functional.conv2d
+    expected = function(x, w, b, stride=2, padding=1, groups=groups).to(dtype)
+    values = function(x.to(dtype).npu(), w.to(dtype).npu(), b.to(dtype).npu(), stride=2, padding=1, groups=groups)
+    assert values.dtype == dtype and torch.equal(values.cpu(), expected)
 
 
 @pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan"), 3e38])
