@@ -23,14 +23,17 @@ std::vector<int64_t> convolution_sizes(const at::Tensor &input, const at::Tensor
     sizes.push_back(transposed ? (size - 1) * stride[i] - 2 * padding[i] + reach + output_padding[i]
                                : (size + 2 * padding[i] - reach) / stride[i] + 1);
   }
+  for (size_t d = 2; d < sizes.size(); ++d)
+    TORCH_CHECK(sizes[d] > 0, "Given input size per channel: (", c10::Join(" x ", input.sizes().slice(2)),
+                "). Calculated output size per channel: (", c10::Join(" x ", at::IntArrayRef(sizes).slice(2)),
+                "). Output size is too small");
   return sizes;
 }
 
 at::Tensor convolution(const at::Tensor &input, const at::Tensor &weight, const OptionalTensor &bias, at::IntArrayRef stride,
                        at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
                        int64_t groups) {
-  TORCH_CHECK(input.is_floating_point() || input.is_complex() || input.scalar_type() == at::kLong,
-              "\"convolution_overrideable\" not implemented for '", toString(input.scalar_type()), "'");
+  TORCH_CHECK(input.scalar_type() != at::kBool, "convolution not implemented for 'Bool'");
   const OnDevice guard(device_index_of(input));
   check_factor_types(input, weight);
   if (bias && bias->defined())
@@ -46,6 +49,8 @@ Three convolution_backward(const at::Tensor &grad_output, const at::Tensor &inpu
                            at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
                            int64_t groups, std::array<bool, 3> mask) {
   const OnDevice guard(device_index_of(grad_output));
+  check_factor_types(grad_output, input);
+  check_factor_types(grad_output, weight);
   const int64_t channels = grad_output.size(1);
   const at::Tensor grad_input = wanted(mask[0], input), grad_weight = wanted(mask[1], weight);
   const at::Tensor grad_bias = mask[2] ? empty({channels}, grad_output.scalar_type()) : at::Tensor();

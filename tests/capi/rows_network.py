@@ -155,12 +155,13 @@ CONVOLUTION_SHAPES = (*CONVOLUTIONS, *TRANSPOSED)
 
 @row("Convolution", shapes=CONVOLUTION_SHAPES)
 def convolution(case: Case) -> Iterator[Any]:
-    if case.dtype != torch.int64:
+    if not whole(case):
         floating(case)
     how, transposed, extra, function, channels = convolution_of(case)
+    widened = Tensor.long if whole(case) else wide  # torch convolves few narrow integers
     for with_bias in (True, False):
         x, w, b = case.values(low=-1, high=1), case.values(how["weight"], low=-1, high=1), case.values((channels,))
-        expected = function(wide(x), wide(w), wide(b) if with_bias else None).to(case.dtype)
+        expected = function(widened(x), widened(w), widened(b) if with_bias else None).to(case.dtype)
         bias = case.put(b) if with_bias else None
         lists = [how["stride"], how["padding"], how["dilation"], transposed, extra, how["groups"]]
         yield [case.put(x), case.put(w), bias, *lists, case.out(expected, loose=LOOSE), 0]

@@ -292,8 +292,8 @@ static void test_refusals(void)
     REFUSE(Convolution, ACLNN_ERROR_PARAM, "spatial size", x.handle, fits.handle, NULL, NULL, NULL, NULL, false, NULL, 1, y.handle,
            0);
     struct tensor whole = tensor_random(DTYPE_I64, PLAIN, &seed, SIZES(1, 3, 8, 8));
-    REFUSE(Convolution, ACLNN_ERROR_PARAM, "i64 for all operands", whole.handle, fits.handle, NULL, NULL, NULL, NULL, false, NULL,
-           1, y.handle, 0);
+    REFUSE(Convolution, ACLNN_ERROR_PARAM, "one integer type for all operands", whole.handle, fits.handle, NULL, NULL, NULL, NULL,
+           false, NULL, 1, y.handle, 0);
     struct tensor *const all[] = {&x, &w, &y, &fits, &whole};
     for (int i = 0; i < 5; ++i)
         tensor_free(all[i]);

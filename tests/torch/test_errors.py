@@ -57,6 +57,26 @@ TABLE = {
         RuntimeError,
         "expected scalar type Float but found Double",
     ),
+    "dtypes, gradients of conv2d": (
+        lambda d: torch.ops.aten.convolution_backward(
+            torch.ones(1, 4, 6, 6, device=d).half(),
+            torch.ones(1, 3, 8, 8, device=d),
+            torch.ones(4, 3, 3, 3, device=d),
+            *([4], [1, 1], [0, 0], [1, 1], False, [0, 0], 1, [True, True, True]),
+        ),
+        RuntimeError,
+        "expected scalar type (Half but found Float|Float but found Half)",
+    ),
+    "nothing left, conv_transpose2d": (
+        lambda d: F.conv_transpose2d(torch.ones(1, 3, 2, 2, device=d), torch.ones(3, 4, 1, 1, device=d), padding=1),
+        RuntimeError,
+        r"Calculated output size per channel: \(0 x 0\). Output size is too small",
+    ),
+    "no probability, binary_cross_entropy": (
+        lambda d: F.binary_cross_entropy(torch.tensor([0.5, 1.5, float("nan")], device=d), torch.ones(3, device=d)).cpu(),
+        RuntimeError,
+        r"self\[1\] is 1.5; 0 to 1 are allowed|all elements of input should be between 0 and 1",
+    ),
     "dtypes, conv2d mixed": (
         lambda d: F.conv2d(torch.ones(1, 3, 8, 8, device=d), torch.ones(4, 3, 3, 3, device=d).double()),
         RuntimeError,

@@ -156,12 +156,19 @@ static int set_sizes(const char *name, const struct view *large, const struct vi
     return 0;
 }
 
+/* Floating operands may differ; integers are all of one type. */
+static bool type_fits(const struct view *v, const struct view *input, bool integers)
+{
+    return integers ? v->dtype == input->dtype : dtype_is_floating((enum dtype)v->dtype);
+}
+
 static int check_types(const char *name, const struct view *const *all, int count, bool integers)
 {
     for (int i = 0; i < count; ++i)
-        REQUIRE(integers ? all[i]->dtype == DTYPE_I64 : dtype_is_floating((enum dtype)all[i]->dtype), ACLNN_ERROR_PARAM,
-                "%s: an operand is %s; allowed are f64, f32, f16, bf16, and i64 for all operands of a convolution forward", name,
-                view_text(all[i]));
+        REQUIRE(
+            type_fits(all[i], all[0], integers), ACLNN_ERROR_PARAM,
+            "%s: an operand is %s; allowed are f64, f32, f16, bf16, and one integer type for all operands of a convolution forward",
+            name, view_text(all[i]));
     return 0;
 }
 
@@ -349,12 +356,11 @@ aclnnStatus aclnnConvolutionGetWorkspaceSize(const aclTensor *input, const aclTe
     PLAN_TRY(plan, begin_shape(plan));
     struct convolution *const c = PLAN_IMMEDIATE(plan, struct convolution);
     struct shape *const s = shape_of(plan);
-    a.integers = in->dtype == DTYPE_I64;
+    a.integers = dtype_kind((enum dtype)in->dtype) == KIND_INTEGER;
     PLAN_TRY(plan, set_shape(plan_name(plan), in, out, w, &a, s));
-    const bool fits = a.integers ? b->dtype == DTYPE_I64 : dtype_is_floating((enum dtype)b->dtype);
-    PLAN_REQUIRE(plan, b->dtype == DTYPE_NONE || (b->count == out->sizes[1] && fits), ACLNN_ERROR_PARAM,
+    PLAN_REQUIRE(plan, b->dtype == DTYPE_NONE || (b->count == out->sizes[1] && type_fits(b, in, a.integers)), ACLNN_ERROR_PARAM,
                  "aclnnConvolution: bias is %s; it must hold %lld %s values", view_text(b), (long long)out->sizes[1],
-                 a.integers ? "i64" : "floating");
+                 a.integers ? dtype_name((enum dtype)in->dtype) : "floating");
     for (int i = INPUT; i <= OUTPUT; ++i)
         stage_operand(plan, &c->staging, &plan->operands[i], s->type);
     uint64_t work;

@@ -1,5 +1,5 @@
-/* Correlations of 64-bit integers, exact but for wrapping: plain sums, as there are no integer kernels and networks have no integer
- * convolutions. One line of pixels of one row of the result is one item of work. See convolution.h. */
+/* Correlations of integers, widened to 64 bits; sums that don't fit wrap. Plain sums, as there are no integer kernels and networks
+ * have no integer convolutions. One line of pixels of one row of the result is one item of work. See convolution.h. */
 #include "aclnn/nn/convolution.h"
 
 #include "aclnn/nn/staging.h"

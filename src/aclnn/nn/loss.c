@@ -32,9 +32,36 @@ struct loss_job {
     double *partials;
     int64_t bytes;
     _Atomic int failed;
+    _Atomic int64_t improbable; /* the first element of x that isn't a probability; l->count: none */
 };
 
 static const void *advanced(const void *p, int64_t bytes) { return p ? (const char *)p + bytes : NULL; }
+
+static bool is_probability(double x) { return x >= 0 && x <= 1; }
+
+static double value_at(const void *x, enum accumulate type, int64_t i)
+{
+    return type == ACCUMULATE_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+}
+
+/* Looks for what torch's CPU and CUDA refuse in elements [first, first + n). The scan without exits is vectorized. */
+static void check_probabilities(struct loss_job *j, int64_t first, int64_t n)
+{
+    const double *const doubles = (const double *)j->operands.x + first;
+    const float *const floats = (const float *)j->operands.x + first;
+    int outside = 0;
+    for (int64_t i = 0; i < n && j->l->type == ACCUMULATE_F64; ++i)
+        outside |= !(doubles[i] >= 0 && doubles[i] <= 1);
+    for (int64_t i = 0; i < n && j->l->type == ACCUMULATE_F32; ++i)
+        outside |= !(floats[i] >= 0 && floats[i] <= 1);
+    if (!outside)
+        return;
+    while (is_probability(value_at(j->operands.x, j->l->type, first)))
+        ++first;
+    int64_t seen = atomic_load(&j->improbable);
+    while (first < seen && !atomic_compare_exchange_weak(&j->improbable, &seen, first))
+        ;
+}
 
 static void loss_blocks(void *argument, int64_t begin, int64_t end)
 {
@@ -49,6 +76,8 @@ static void loss_blocks(void *argument, int64_t begin, int64_t end)
     for (int64_t block = begin; block < end; ++block) {
         const int64_t first = block * LOSS_BLOCK, at = first * j->bytes;
         const int64_t n = l->count - first < LOSS_BLOCK ? l->count - first : LOSS_BLOCK;
+        if (l->id == LOSS_CROSS_ENTROPY && !j->grad_out)
+            check_probabilities(j, first, n);
         const struct loss_operands o = {advanced(j->operands.x, at), advanced(j->operands.t, at), advanced(j->operands.weight, at),
                                         advanced(j->operands.positive_weight, at), l->parameter};
         if (j->grad_out) {
@@ -75,7 +104,7 @@ static int run_loss(struct plan *plan)
     const struct loss *const l = PLAN_IMMEDIATE(plan, struct loss);
     const struct staging *const s = &l->staging;
     const int64_t blocks = (l->count + LOSS_BLOCK - 1) / LOSS_BLOCK;
-    struct loss_job j = {.l = l, .bytes = accumulate_bytes(l->type)};
+    struct loss_job j = {.l = l, .bytes = accumulate_bytes(l->type), .improbable = l->count};
     j.operands.x = stage_read(plan, s, SELF);
     j.operands.t = stage_read(plan, s, TARGET);
     j.operands.weight = stage_read(plan, s, WEIGHT);
@@ -85,6 +114,8 @@ static int run_loss(struct plan *plan)
     j.partials = l->partials >= 0 ? stage_room(plan, l->partials) : NULL;
     parallel_for(blocks, LOSS_BLOCK, loss_blocks, &j);
     REQUIRE(!j.failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for a block of losses", plan_name(plan));
+    REQUIRE(j.improbable == l->count, ERROR_RT_DEVICE_TASK, "%s: self[%lld] is %g; 0 to 1 are allowed", plan_name(plan),
+            (long long)j.improbable, value_at(j.operands.x, l->type, j.improbable));
     if (!j.grad_out && l->reduction != REDUCE_NONE) {
         double total = 0;
         for (int64_t i = 0; i < blocks; ++i)
