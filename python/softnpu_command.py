@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 LIBRARIES = "-lascendcl -lacl_op_compiler -lnnopbase -lopapi"
+OUR_VARIABLES = ("NPU_", "ASCEND_", "ACL_", "TORCH_NPU_", "TASK_QUEUE_ENABLE", "LOCAL_WORLD_SIZE")  # how names in docs/environment.md start
 
 
 def cann_folder() -> Path:
@@ -128,6 +129,8 @@ def information() -> list[str]:
     missing = [name for name, found in operators.items() if not found]
     lines.append(f"operators of them that the adapter can use: {len(operators) - len(missing)}; it knows {len(missing)} more, which they lack")
     lines.append(f"instruction set of the kernels: {_libraries.instruction_set() or 'the card'}")
+    chosen = sorted(name for name in os.environ if name.startswith(OUR_VARIABLES))
+    lines.append(f"environment: {' '.join(f'{name}={os.environ[name]}' for name in chosen) or 'nothing set'}")
     count = torch.npu.device_count()
     lines.append(f"devices: {count}")
     for index in range(count):
@@ -159,7 +162,10 @@ def main() -> None:
     elif arguments.command == "run-cann":
         parser.error("run-cann needs what follows `python`: softnpu run-cann script.py ...")
     else:
-        print("\n".join(information()))
+        try:
+            print("\n".join(information()))
+        except RuntimeError as error:  # the libraries refuse a variable of the environment, say
+            parser.exit(1, f"softnpu info: {error}\n")
 
 
 if __name__ == "__main__":

@@ -204,6 +204,17 @@ def test_entry_points_and_command():
         assert word in text, f"{word!r} is missing in\n{text}"
 
 
+@pytest.mark.npu_only
+@pytest.mark.parametrize("variable, status, word", [("NPU_FIDELITY=fast", 0, "environment: NPU_FIDELITY=fast"), ("NPU_ISA=none", 1, "compiled in: ")])
+def test_information_names_the_environment(variable, status, word):
+    name, value = variable.split("=")
+    command = [sys.executable, "-m", "softnpu_command", "info"]
+    ours = {key: text for key, text in os.environ.items() if not key.startswith("NPU_")}
+    done = subprocess.run(command, env={**ours, name: value}, capture_output=True, text=True, timeout=120)
+    assert done.returncode == status, done.stderr
+    assert word in done.stdout + done.stderr and "Traceback" not in done.stderr
+
+
 def test_a_c_program_compiles_with_the_flags_of_the_command(tmp_path):
     flags = subprocess.run([sys.executable, "-m", "softnpu_command", "cann-flags"], capture_output=True, text=True, check=True).stdout.split()
     source = tmp_path / "count.c"
