@@ -6,6 +6,7 @@
  * it is open while a thread gives memory back, which waits for the device. In a forked child nothing is freed and no lock is taken. The caches are never destroyed: tensors may outlive every static. */
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/util/Logging.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <array>
@@ -80,8 +81,8 @@ struct Counter {
 
 /* What is counted, each as sum, small pool, large pool (torch's order). */
 struct Counters {
-  std::array<Counter, 3> allocation, segment, allocated_bytes, requested_bytes, reserved_bytes, inactive_split,
-      inactive_split_bytes;
+  std::array<Counter, 3> allocation, allocated_bytes, requested_bytes, inactive_split, inactive_split_bytes, segment,
+      reserved_bytes;
 };
 
 /* Inlined: six of these run in every allocation and its end. */
@@ -100,16 +101,22 @@ struct Pending {
   Block *block;
 };
 
+/* Free blocks of one size of one stream. */
+struct Front {
+  Block *first = nullptr;
+  int count = 0;
+};
+
+/* What a small launch needs of it comes first and lies close together: cache lines are what its time goes to. */
 struct Cache {
   explicit Cache(c10::DeviceIndex index) : device(index) {}
   const c10::DeviceIndex device;
   QuickLock lock;
+  Counters counters;
+  Front fronts[kStreams][kFrontClasses];
   Pool small_blocks, large_blocks;
   std::map<void *, Block *> segments; // address -> its first block
-  Block *front[kStreams][kFrontClasses]{};
-  uint8_t front_count[kStreams][kFrontClasses]{};
   std::vector<Pending> pending;
-  Counters counters;
   int64_t retries = 0, out_of_memories = 0;
   double fraction = 1.0;
   size_t total = 0; // device memory, read at the first allocation
@@ -117,8 +124,13 @@ struct Cache {
   Pool &pool(bool small) { return small ? small_blocks : large_blocks; }
 };
 
-std::atomic<Cache *> caches[kMaxDevices];
+std::atomic<Cache *> caches[kMaxDevices]; // all null in a child forked after the start: a launch asks for nothing else
 std::mutex caches_lock;
+
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] {
+  for (auto &cache : caches)
+    cache.store(nullptr, std::memory_order_relaxed);
+});
 
 __attribute__((noinline)) Cache &make_cache(c10::DeviceIndex device) {
   std::lock_guard<std::mutex> guard(caches_lock);
@@ -135,7 +147,7 @@ __attribute__((noinline)) Cache &make_cache(c10::DeviceIndex device) {
 Cache &cache_of(c10::DeviceIndex device) {
   TORCH_CHECK(device >= 0 && device < kMaxDevices, "Invalid device id: npu:", static_cast<int>(device));
   Cache *cache = caches[device].load(std::memory_order_acquire);
-  return C10_LIKELY(cache != nullptr && !in_bad_fork()) ? *cache : (ensure_initialized(), make_cache(device));
+  return C10_LIKELY(cache != nullptr) ? *cache : (ensure_initialized(), make_cache(device));
 }
 
 size_t segment_size(size_t size) {
@@ -205,12 +217,13 @@ void give_to_pool(Cache &cache, Block *block) {
 void flush_front(Cache &cache) {
   for (int stream = 0; stream < kStreams; ++stream)
     for (size_t size_class = 0; size_class < kFrontClasses; ++size_class) {
-      while (Block *block = cache.front[stream][size_class]) {
-        cache.front[stream][size_class] = block->front_next;
+      Front &front = cache.fronts[stream][size_class];
+      while (Block *block = front.first) {
+        front.first = block->front_next;
         count_not_free(cache, block);
         give_to_pool(cache, block);
       }
-      cache.front_count[stream][size_class] = 0;
+      front.count = 0;
     }
 }
 
@@ -473,9 +486,10 @@ void record_users(Cache &cache, Block *block) noexcept {
 
 void release_block(void *context) {
   auto *block = static_cast<Block *>(context);
-  if (!block || in_bad_fork())
+  Cache *const found = block ? caches[block->device].load(std::memory_order_acquire) : nullptr;
+  if (!found)
     return;
-  Cache &cache = *caches[block->device].load(std::memory_order_acquire);
+  Cache &cache = *found;
   const MemoryContext freed_by = C10_UNLIKELY(records_memory()) ? gather_memory_context(MemoryContexts::all) : nullptr;
   std::lock_guard<QuickLock> guard(cache.lock);
   count_down(cache.counters.allocation, block->small, 1);
@@ -490,11 +504,12 @@ void release_block(void *context) {
   }
   tell(cache, "free_completed", block->data, block->size, block->stream, freed_by);
   const size_t size_class = block->size / kUnit;
-  if (C10_LIKELY(size_class < kFrontClasses && cache.front_count[block->stream][size_class] < kFrontDepth)) {
-    block->front_next = cache.front[block->stream][size_class];
-    cache.front[block->stream][size_class] = block;
+  Front *const front = size_class < kFrontClasses ? &cache.fronts[block->stream][size_class] : nullptr;
+  if (C10_LIKELY(front && front->count < kFrontDepth)) {
+    block->front_next = front->first;
+    front->first = block;
+    ++front->count;
     count_free(cache, block);
-    ++cache.front_count[block->stream][size_class];
     return;
   }
   give_to_pool(cache, block);
@@ -533,7 +548,7 @@ struct CachingAllocator final : c10::DeviceAllocator {
   void emptyCache(c10::MempoolId_t) override {
     std::exception_ptr failure;
     for (auto &slot : caches)
-      if (Cache *cache = slot.load(); cache && !in_bad_fork()) {
+      if (Cache *cache = slot.load()) {
         std::unique_lock<QuickLock> guard(cache->lock);
         const std::exception_ptr met = release_cached(*cache, guard);
         failure = failure ? failure : met;
@@ -623,11 +638,12 @@ c10::DataPtr allocate(size_t bytes, c10::DeviceIndex device) {
   const c10::StreamId stream = current_ids.ids[device];
   MemoryContext context = C10_UNLIKELY(records_memory()) ? gather_memory_context(MemoryContexts::state) : nullptr;
   std::unique_lock<QuickLock> guard(cache.lock);
+  Front *const front = size_class < kFrontClasses ? &cache.fronts[stream][size_class] : nullptr;
   Block *block;
-  if (C10_LIKELY(size_class < kFrontClasses && (block = cache.front[stream][size_class]) != nullptr)) {
-    cache.front[stream][size_class] = block->front_next;
+  if (C10_LIKELY(front && (block = front->first) != nullptr)) {
+    front->first = block->front_next;
+    --front->count;
     count_not_free(cache, block);
-    --cache.front_count[stream][size_class];
   } else if (!(block = take_block(cache, guard, size, stream))) {
     guard.release(); // throw_out_of_memory unlocks
     throw_out_of_memory(cache, bytes);

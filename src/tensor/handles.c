@@ -35,7 +35,7 @@ static struct aclTensor *tensor_take(void)
         --free_tensors.count;
         return t;
     }
-    return malloc(sizeof *t);
+    return aligned_alloc(64, (sizeof *t + 63) / 64 * 64);
 }
 
 /* More than an address space holds, and little enough that no product with an element's size, no sum of a few such numbers and

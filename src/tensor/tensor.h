@@ -25,16 +25,17 @@ struct view {
     int64_t strides[TENSOR_MAX_DIMS];
 };
 
+/* What every tensor needs shares a cache line or two: a launch makes three. */
 struct aclTensor {
-    struct view view;
-    char *storage;  /* what the caller passed: the storage's base */
-    int64_t offset; /* elements */
+    struct aclTensor *next; /* free list of the thread */
+    uint64_t ticket;        /* tensor/awaited.h; 0: no plan is going to set the shape */
+    char *storage;          /* what the caller passed: the storage's base */
+    int64_t offset;         /* elements */
     int32_t acl_dtype;
     int32_t format;
     uint8_t storage_ndim;
+    struct view view;
     int64_t storage_sizes[TENSOR_MAX_DIMS];
-    struct aclTensor *next;         /* free list of the thread */
-    uint64_t ticket;                /* tensor/awaited.h; 0: no plan is going to set the shape */
     struct aclTensor *next_awaited; /* under awaited.c's lock */
 };
 
