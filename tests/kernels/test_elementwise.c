@@ -246,6 +246,16 @@ static void test_gelu(const struct kernel_set *set)
         CHECK(off <= 2.4e-7 * size && off <= 4e-6 * fabs(exact) + 1e-10, "%s: gelu(%g) is off by %g", set->isa, at, off);
         CHECK(slope_off <= 2.4e-7 * size, "%s: the slope of gelu at %g is off by %g", set->isa, at, slope_off);
     }
+    const float edges[] = {INFINITY, -INFINITY, NAN, 3e38f, -3e38f}; /* gelu(-INFINITY) is -INFINITY * 0, as torch has it */
+    memcpy(x, edges, sizeof edges);
+    set->elementwise->run[ELEMENTWISE_gelu_erf][DTYPE_F32](forward, 5, scalars);
+    set->elementwise->run[ELEMENTWISE_gelu_erf_backward][DTYPE_F32](backward, 5, scalars);
+    CHECK(isinf(value[0]) && value[0] > 0 && isnan(value[1]) && isnan(value[2]) && value[3] == edges[3] && fabsf(value[4]) < 1e-30f,
+          "%s: gelu of edges: %g %g %g %g %g", set->isa, (double)value[0], (double)value[1], (double)value[2], (double)value[3],
+          (double)value[4]);
+    CHECK(slope[0] == 1 && fabsf(slope[1]) < 1e-30f && isnan(slope[2]) && slope[3] == 1 && fabsf(slope[4]) < 1e-30f,
+          "%s: the slope of gelu at edges: %g %g %g %g %g", set->isa, (double)slope[0], (double)slope[1], (double)slope[2],
+          (double)slope[3], (double)slope[4]);
 }
 
 static void test_functions(const struct kernel_set *set)
