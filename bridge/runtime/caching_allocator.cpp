@@ -484,35 +484,55 @@ void record_users(Cache &cache, Block *block) noexcept {
   give_to_pool(cache, block);
 }
 
-void release_block(void *context) {
-  auto *block = static_cast<Block *>(context);
-  Cache *const found = block ? caches[block->device].load(std::memory_order_acquire) : nullptr;
-  if (!found)
-    return;
-  Cache &cache = *found;
-  const MemoryContext freed_by = C10_UNLIKELY(records_memory()) ? gather_memory_context(MemoryContexts::all) : nullptr;
-  std::lock_guard<QuickLock> guard(cache.lock);
+/* Whether `block` went to its front list, which has room for a few. */
+[[gnu::always_inline]] inline bool give_to_front(Cache &cache, Block *block) {
+  const size_t size_class = block->size / kUnit;
+  if (C10_UNLIKELY(size_class >= kFrontClasses))
+    return false;
+  Front &front = cache.fronts[block->stream][size_class];
+  if (C10_UNLIKELY(front.count >= kFrontDepth))
+    return false;
+  block->front_next = front.first;
+  front.first = block;
+  ++front.count;
+  count_free(cache, block);
+  return true;
+}
+
+[[gnu::always_inline]] inline void count_end(Cache &cache, Block *block) {
   count_down(cache.counters.allocation, block->small, 1);
   count_down(cache.counters.allocated_bytes, block->small, block->size);
   count_down(cache.counters.requested_bytes, block->small, block->requested);
   block->requested = 0;
+}
+
+[[gnu::noinline]] void release_otherwise(Cache &cache, Block *block) {
+  const MemoryContext freed_by = records_memory() ? gather_memory_context(MemoryContexts::all) : nullptr;
+  std::lock_guard<QuickLock> guard(cache.lock);
+  count_end(cache, block);
   block->context.reset();
   tell(cache, "free_requested", block->data, block->size, block->stream, freed_by);
-  if (C10_UNLIKELY(block->users != nullptr)) {
+  if (block->users != nullptr) {
     record_users(cache, block);
     return;
   }
   tell(cache, "free_completed", block->data, block->size, block->stream, freed_by);
-  const size_t size_class = block->size / kUnit;
-  Front *const front = size_class < kFrontClasses ? &cache.fronts[block->stream][size_class] : nullptr;
-  if (C10_LIKELY(front && front->count < kFrontDepth)) {
-    block->front_next = front->first;
-    front->first = block;
-    ++front->count;
-    count_free(cache, block);
+  if (!give_to_front(cache, block))
+    give_to_pool(cache, block);
+}
+
+/* The usual end of a small block needs few registers and no memory of its own: a tenth of a small launch lies here and in allocate. */
+void release_block(void *context) {
+  auto *block = static_cast<Block *>(context);
+  Cache *const cache = block ? caches[block->device].load(std::memory_order_acquire) : nullptr;
+  if (!cache)
     return;
-  }
-  give_to_pool(cache, block);
+  if (C10_UNLIKELY(records_memory() || block->context || block->users || block->size / kUnit >= kFrontClasses))
+    return release_otherwise(*cache, block);
+  std::lock_guard<QuickLock> guard(cache->lock);
+  count_end(*cache, block);
+  if (C10_UNLIKELY(!give_to_front(*cache, block)))
+    give_to_pool(*cache, block);
 }
 
 Stat to_stat(const Counter &counter) {
@@ -627,34 +647,59 @@ REGISTER_ALLOCATOR(kDevice, &the_allocator())
 
 c10::Allocator *allocator() noexcept { return &the_allocator(); }
 
-c10::DataPtr allocate(size_t bytes, c10::DeviceIndex device) {
+/* The first block of the front list for a size, or null. */
+[[gnu::always_inline]] static inline Block *take_from_front(Cache &cache, size_t size_class, c10::StreamId stream) {
+  if (C10_UNLIKELY(size_class >= kFrontClasses))
+    return nullptr;
+  Front &front = cache.fronts[stream][size_class];
+  Block *const block = front.first;
+  if (C10_UNLIKELY(!block))
+    return nullptr;
+  front.first = block->front_next;
+  --front.count;
+  count_not_free(cache, block);
+  return block;
+}
+
+[[gnu::always_inline]] static inline void count_begin(Cache &cache, Block *block, size_t bytes) {
+  block->requested = bytes;
+  count_up(cache.counters.allocation, block->small, 1);
+  count_up(cache.counters.allocated_bytes, block->small, block->size);
+  count_up(cache.counters.requested_bytes, block->small, bytes);
+}
+
+[[gnu::noinline]] static c10::DataPtr allocate_otherwise(size_t bytes, c10::DeviceIndex device) {
   const c10::Device where(kDevice, device);
   Cache &cache = cache_of(device);
   if (bytes == 0)
     return {nullptr, nullptr, &release_block, where};
   TORCH_CHECK_WITH(OutOfMemoryError, bytes < (size_t{1} << 60), "NPU out of memory. Tried to allocate ", in_units(bytes));
   const size_t size = (bytes + kUnit - 1) / kUnit * kUnit;
-  const size_t size_class = size / kUnit;
   const c10::StreamId stream = current_ids.ids[device];
-  MemoryContext context = C10_UNLIKELY(records_memory()) ? gather_memory_context(MemoryContexts::state) : nullptr;
+  MemoryContext context = records_memory() ? gather_memory_context(MemoryContexts::state) : nullptr;
   std::unique_lock<QuickLock> guard(cache.lock);
-  Front *const front = size_class < kFrontClasses ? &cache.fronts[stream][size_class] : nullptr;
-  Block *block;
-  if (C10_LIKELY(front && (block = front->first) != nullptr)) {
-    front->first = block->front_next;
-    --front->count;
-    count_not_free(cache, block);
-  } else if (!(block = take_block(cache, guard, size, stream))) {
+  Block *block = take_from_front(cache, size / kUnit, stream);
+  if (!block && !(block = take_block(cache, guard, size, stream))) {
     guard.release(); // throw_out_of_memory unlocks
     throw_out_of_memory(cache, bytes);
   }
-  block->requested = bytes;
+  count_begin(cache, block, bytes);
   tell(cache, "alloc", block->data, block->size, stream, context);
   block->context = std::move(context);
-  count_up(cache.counters.allocation, block->small, 1);
-  count_up(cache.counters.allocated_bytes, block->small, block->size);
-  count_up(cache.counters.requested_bytes, block->small, bytes);
   return {block->data, block, &release_block, where};
+}
+
+c10::DataPtr allocate(size_t bytes, c10::DeviceIndex device) {
+  Cache *const cache = static_cast<size_t>(device) < kMaxDevices ? caches[device].load(std::memory_order_acquire) : nullptr;
+  const size_t size_class = (bytes + kUnit - 1) / kUnit;
+  if (C10_LIKELY(cache && size_class - 1 < kFrontClasses - 1 && !records_memory())) { // class 0: nothing was asked for
+    std::lock_guard<QuickLock> guard(cache->lock);
+    if (Block *const block = take_from_front(*cache, size_class, current_ids.ids[device]); C10_LIKELY(block)) {
+      count_begin(*cache, block, bytes);
+      return {block->data, block, &release_block, c10::Device(kDevice, device)};
+    }
+  }
+  return allocate_otherwise(bytes, device);
 }
 
 static const char *state_of(const Block *block) {
