@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 LIBRARIES = "-lascendcl -lacl_op_compiler -lnnopbase -lopapi"
-OUR_VARIABLES = ("NPU_", "ASCEND_", "ACL_", "TORCH_NPU_", "TASK_QUEUE_ENABLE", "LOCAL_WORLD_SIZE")  # how names in docs/environment.md start
+OUR_VARIABLES = ("NPU_", "ASCEND_", "ACL_", "TORCH_NPU_", "TASK_QUEUE_ENABLE", "LOCAL_WORLD_SIZE")  # how most names in docs/environment.md start
 
 
 def cann_folder() -> Path:

@@ -16,6 +16,13 @@ using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 std::vector<int64_t> convolution_sizes(const at::Tensor &input, const at::Tensor &weight, at::IntArrayRef stride,
                                        at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                                        at::IntArrayRef output_padding, int64_t groups) {
+  const size_t spatial = static_cast<size_t>(input.dim() - 2);
+  TORCH_CHECK(stride.size() == spatial && padding.size() == spatial && dilation.size() == spatial && weight.dim() == input.dim() &&
+                  (!transposed || output_padding.size() == spatial),
+              "convolution: stride ", stride, ", padding ", padding, ", dilation ", dilation, " and weight ", weight.sizes(),
+              " must have the dimensions of the input ", input.sizes());
+  for (const int64_t step : stride)
+    TORCH_CHECK(step > 0, "convolution: stride is ", stride, "; at least 1 is allowed");
   std::vector<int64_t> sizes{input.size(0), transposed ? weight.size(1) * groups : weight.size(0)};
   for (int64_t d = 2; d < input.dim(); ++d) {
     const size_t i = static_cast<size_t>(d - 2);

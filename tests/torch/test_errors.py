@@ -72,6 +72,11 @@ TABLE = {
         RuntimeError,
         r"Calculated output size per channel: \(0 x 0\). Output size is too small",
     ),
+    "no probability as a target, binary_cross_entropy": (
+        lambda d: F.binary_cross_entropy(torch.full((3,), 0.5, device=d), torch.tensor([0, 1, -0.5], device=d)).cpu(),
+        RuntimeError,
+        r"target\[2\] is -0.5; 0 to 1 are allowed|all elements of target should be between 0 and 1",
+    ),
     "no probability, binary_cross_entropy": (
         lambda d: F.binary_cross_entropy(torch.tensor([0.5, 1.5, float("nan")], device=d), torch.ones(3, device=d)).cpu(),
         RuntimeError,

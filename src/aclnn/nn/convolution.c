@@ -4,7 +4,7 @@
  * with the weights as they are; "back geometry" brings the smaller side to the larger one with rotated weights:
  *     convolution:  out = forward(input)       dinput = back(dout)       dweight = gradient(input, dout)
  *     transposed:   out = back(input)          dinput = forward(dout)    dweight = gradient(dout, input)
- * i64 has no gradients. */
+ * Integers have no gradients. */
 #include "aclnn/nn/convolution.h"
 
 #include <string.h>

@@ -32,35 +32,50 @@ struct loss_job {
     double *partials;
     int64_t bytes;
     _Atomic int failed;
-    _Atomic int64_t improbable; /* the first element of x that isn't a probability; l->count: none */
+    _Atomic int64_t improbable[2]; /* the first elements of self and target that aren't probabilities; l->count: none */
 };
 
 static const void *advanced(const void *p, int64_t bytes) { return p ? (const char *)p + bytes : NULL; }
 
-static bool is_probability(double x) { return x >= 0 && x <= 1; }
+/* The first of n values outside 0 to 1, or n. The scan without exits is vectorized. */
+#define FIRST_IMPROBABLE(REAL)                                  \
+    static int64_t first_improbable_##REAL(const REAL *x, int64_t n) \
+    {                                                           \
+        bool outside = false;                                   \
+        int64_t first = 0;                                      \
+        for (int64_t i = 0; i < n; ++i)                         \
+            outside |= !(x[i] >= 0 && x[i] <= 1);               \
+        if (!outside)                                           \
+            return n;                                           \
+        while (x[first] >= 0 && x[first] <= 1)                  \
+            ++first;                                            \
+        return first;                                           \
+    }
+FIRST_IMPROBABLE(float)
+FIRST_IMPROBABLE(double)
 
-static double value_at(const void *x, enum accumulate type, int64_t i)
-{
-    return type == ACCUMULATE_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
-}
-
-/* Looks for what torch's CPU and CUDA refuse in elements [first, first + n). The scan without exits is vectorized. */
+/* Looks for what torch's CPU refuses in elements [first, first + n) of self and target. */
 static void check_probabilities(struct loss_job *j, int64_t first, int64_t n)
 {
-    const double *const doubles = (const double *)j->operands.x + first;
-    const float *const floats = (const float *)j->operands.x + first;
-    int outside = 0;
-    for (int64_t i = 0; i < n && j->l->type == ACCUMULATE_F64; ++i)
-        outside |= !(doubles[i] >= 0 && doubles[i] <= 1);
-    for (int64_t i = 0; i < n && j->l->type == ACCUMULATE_F32; ++i)
-        outside |= !(floats[i] >= 0 && floats[i] <= 1);
-    if (!outside)
-        return;
-    while (is_probability(value_at(j->operands.x, j->l->type, first)))
-        ++first;
-    int64_t seen = atomic_load(&j->improbable);
-    while (first < seen && !atomic_compare_exchange_weak(&j->improbable, &seen, first))
-        ;
+    const void *const operands[] = {j->operands.x, j->operands.t};
+    for (int i = SELF; i <= TARGET; ++i) {
+        const void *const at = advanced(operands[i], first * j->bytes);
+        const int64_t found = j->l->type == ACCUMULATE_F64 ? first_improbable_double(at, n) : first_improbable_float(at, n);
+        int64_t seen = atomic_load(&j->improbable[i]);
+        while (found < n && first + found < seen && !atomic_compare_exchange_weak(&j->improbable[i], &seen, first + found))
+            ;
+    }
+}
+
+static int refuse_improbable(struct plan *plan, const struct loss_job *j, int operand)
+{
+    static const char *const names[] = {"self", "target"};
+    const void *const operands[] = {j->operands.x, j->operands.t};
+    const int64_t i = j->improbable[operand];
+    const double value =
+        j->l->type == ACCUMULATE_F64 ? ((const double *)operands[operand])[i] : (double)((const float *)operands[operand])[i];
+    return error_set(ERROR_RT_DEVICE_TASK, plan_name(plan), "%s[%lld] is %.17g; 0 to 1 are allowed", names[operand], (long long)i,
+                     value);
 }
 
 static void loss_blocks(void *argument, int64_t begin, int64_t end)
@@ -104,7 +119,7 @@ static int run_loss(struct plan *plan)
     const struct loss *const l = PLAN_IMMEDIATE(plan, struct loss);
     const struct staging *const s = &l->staging;
     const int64_t blocks = (l->count + LOSS_BLOCK - 1) / LOSS_BLOCK;
-    struct loss_job j = {.l = l, .bytes = accumulate_bytes(l->type), .improbable = l->count};
+    struct loss_job j = {.l = l, .bytes = accumulate_bytes(l->type), .improbable = {l->count, l->count}};
     j.operands.x = stage_read(plan, s, SELF);
     j.operands.t = stage_read(plan, s, TARGET);
     j.operands.weight = stage_read(plan, s, WEIGHT);
@@ -114,8 +129,9 @@ static int run_loss(struct plan *plan)
     j.partials = l->partials >= 0 ? stage_room(plan, l->partials) : NULL;
     parallel_for(blocks, LOSS_BLOCK, loss_blocks, &j);
     REQUIRE(!j.failed, ERROR_RT_MEMORY_ALLOCATION, "%s: no memory for a block of losses", plan_name(plan));
-    REQUIRE(j.improbable == l->count, ERROR_RT_DEVICE_TASK, "%s: self[%lld] is %g; 0 to 1 are allowed", plan_name(plan),
-            (long long)j.improbable, value_at(j.operands.x, l->type, j.improbable));
+    for (int i = SELF; i <= TARGET; ++i)
+        if (j.improbable[i] < l->count)
+            return refuse_improbable(plan, &j, i);
     if (!j.grad_out && l->reduction != REDUCE_NONE) {
         double total = 0;
         for (int64_t i = 0; i < blocks; ++i)
