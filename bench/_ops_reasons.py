@@ -8,6 +8,10 @@ PLACEMENT = (
     "78 to 95 % is the kernel's loop, at the rate of memory, which depends on the physical pages that the buffers happen to get: add_ "
     "takes 40 or 72 us; less often the latter where they are huge (src/runtime/memory.c)"
 )
+STREAM = (
+    "nearly all of it is the loop that streams through memory: alone (--only) the row is at 0.9 to 1.8, in a long run now and then at half of "
+    "that; put down to the pages that the virtual machine got meanwhile, not proved"
+)
 SPREAD = "as add_ in place; and a fifth of the time goes into spreading each channel's number over a tile before the product"
 FEW_CHANNELS = "3/5 in the product's inner loop and 2/5 in gathering its operand: 3 channels of 7 x 7 fill no vector without being gathered"
 BF16_PRODUCTS = "torch takes the CPU's bf16 products; ours widen while packing and run at float32's rate"
@@ -38,6 +42,14 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("silu", "1024x1024", "backward"): LOGISTIC,
     ("sigmoid", "256x256", "forward"): LOGISTIC,
     ("conv 7x7 stride 2", "4x3x224x224 to 64", "forward"): FEW_CHANNELS,
+    ("AdamW fused", "25 tensors, 4 Mi", "forward"): STREAM,
+    ("SGD momentum", "25 tensors, 4 Mi", "forward"): STREAM,
+    ("cast to f32", "2048x2048 bf16", "forward"): STREAM,
+    ("gather", "1024x1024 by 1024x256", "backward"): STREAM,
+    ("scatter_add", "1024x256 into 1024x1024", "forward"): STREAM,
+    ("embedding", "32000x512 by 2048", "forward"): STREAM,
+    ("index_select", "4096x512 by 2048", "forward"): STREAM,
+    ("index_select", "4096x512 by 2048", "backward"): STREAM,
     ("mean of planes", "32x512x7x7", "forward"): ROW_FOLD,
     ("adaptive_avg_pool 1", "32x512x7x7", "forward"): ROW_FOLD,
 }
