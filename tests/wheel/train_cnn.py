@@ -14,7 +14,7 @@ from torch import nn
 
 IMAGES = Path(__file__).resolve().parents[2] / "examples/data/cifar10/data_batch_1.bin"
 BATCH = 16
-SEED = 1  # with it no two values of a pooling window are so near that rounding decides between them: that moves either side by 1e-4
+SEED = 1
 
 
 def network() -> nn.Module:
