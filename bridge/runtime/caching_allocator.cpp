@@ -521,13 +521,13 @@ void record_users(Cache &cache, Block *block) noexcept {
     give_to_pool(cache, block);
 }
 
-/* The usual end of a small block needs few registers and no memory of its own: a tenth of a small launch lies here and in allocate. */
+/* The usual end of a block, of which every launch has one, needs few registers and no memory of its own; the rest lies beside it. */
 void release_block(void *context) {
   auto *block = static_cast<Block *>(context);
   Cache *const cache = block ? caches[block->device].load(std::memory_order_acquire) : nullptr;
   if (!cache)
     return;
-  if (C10_UNLIKELY(records_memory() || block->context || block->users || block->size / kUnit >= kFrontClasses))
+  if (C10_UNLIKELY(records_memory() || block->context || block->users))
     return release_otherwise(*cache, block);
   std::lock_guard<QuickLock> guard(cache->lock);
   count_end(*cache, block);

@@ -107,7 +107,7 @@ def test_other_kernels(kernel: int, stride: int, padding: int, groups: int, chan
     ],
 )
 def test_narrow_images(kernel: int, stride: int, padding: int, groups: int, images: int, channels: int, rows: int, size: tuple[int, int]) -> None:
-    """Of which torch sums a line at a time, so that its errors are small."""
+    """Whose weight gradients torch gets more exactly than those of whole images: chains of 256 products were up to five times as far off."""
     check(operands(images, channels, rows, size, kernel, stride, padding, groups), stride, padding, groups)
 
 
