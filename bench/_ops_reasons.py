@@ -17,7 +17,10 @@ FEW_CHANNELS = "3/5 in the product's inner loop and 2/5 in gathering its operand
 BF16_PRODUCTS = "torch takes the CPU's bf16 products; ours widen while packing and run at float32's rate"
 BF16_ROUNDING = "93 % in the loop that rounds: 8 integer operations an element and a compare for NaN"
 TRANSPOSITION = "91 % in the transposition of blocks of 64 x 64 elements, whose columns lie 12 KiB apart in memory"
-GELU = "58 % of its loop waits at the end of a chain that e^x and a division form; without fused multiply-adds, so that all instruction sets agree bit for bit"
+GELU = (
+    "58 % of its loop waits at the end of a chain that e^x and a division form; without fused multiply-adds, so that all instruction sets "
+    "agree bit for bit"
+)
 LOGISTIC = "e^x, a polynomial and a division for each element without fused multiply-adds, so that all instruction sets agree bit for bit"
 ROW_FOLD = "7 ns for a row of 49 elements, mostly the fold of its 64 lanes, which are as many on every instruction set so that sums agree"
 
